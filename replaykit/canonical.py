@@ -1,0 +1,105 @@
+"""The only place where data becomes bytes or a digest.
+
+Three forms, each with one use:
+
+* `line`      compact JSON in the order in which the value was built; what files hold.
+* `ordered`   the same as bytes for digests: key order counts, 1 and 1.0 and true differ.
+* `sorted_`   compact JSON with sorted keys; for values whose key order has no meaning.
+
+Non-finite floats have no JSON form; files hold them as ``{"$float": "NaN"}`` (see `encode`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import Any
+
+_ENCODE_ORDERED = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=True).encode
+_ENCODE_SORTED = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=True).encode
+_ENCODE_ASCII = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode
+_ENCODE_LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_FLOAT_KEY = "$float"
+
+
+def ordered(value: Any) -> bytes:
+    """Compact JSON bytes that keep key order; lone surrogates are kept as they are."""
+    return _ENCODE_ORDERED(value).encode("utf-8", "surrogatepass")
+
+
+def sorted_(value: Any) -> bytes:
+    """Compact JSON bytes with sorted keys; lone surrogates are kept as they are."""
+    return _ENCODE_SORTED(value).encode("utf-8", "surrogatepass")
+
+
+def sha256(data: bytes) -> str:
+    """Hex SHA-256 of bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def digest(value: Any) -> str:
+    """Hex SHA-256 of a value's sorted form: the identity of a value whose key order means nothing."""
+    return sha256(sorted_(value))
+
+
+def ordered_digest(value: Any) -> str:
+    """Hex SHA-256 of a value's ordered form: the identity of a request, where key order counts."""
+    return sha256(ordered(value))
+
+
+def line(value: Any) -> bytes:
+    """One line of a file: UTF-8 JSON without a newline. Call `encode` first if floats may be non-finite.
+
+    A value with a lone surrogate is written with ASCII escapes, so that the file stays valid UTF-8.
+
+    Raises:
+        ValueError: the value holds NaN or an infinity.
+    """
+    try:
+        return _ENCODE_LINE(value).encode("utf-8")
+    except UnicodeEncodeError:
+        return _ENCODE_ASCII(value).encode("ascii")
+
+
+def pretty(value: Any) -> str:
+    """Indented JSON text with sorted keys and a final newline, for files that people review."""
+    return json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+def encode(value: Any) -> Any:
+    """Replace non-finite floats by ``{"$float": "NaN"|"Infinity"|"-Infinity"}``, deep; shares what is unchanged."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {_FLOAT_KEY: _float_name(value)}
+    if isinstance(value, dict):
+        return {k: encode(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [encode(v) for v in value]
+    return value
+
+
+def decode(value: Any) -> Any:
+    """Undo `encode`."""
+    if isinstance(value, dict):
+        if len(value) == 1 and isinstance(value.get(_FLOAT_KEY), str):
+            return float(value[_FLOAT_KEY])
+        return {k: decode(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [decode(v) for v in value]
+    return value
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equality that tells 1, 1.0 and True apart, and treats NaN as equal to itself; key order counts."""
+    return ordered(a) == ordered(b)
+
+
+def pointer(*parts: object) -> str:
+    """A JSON pointer (RFC 6901) from its parts."""
+    return "".join("/" + str(p).replace("~", "~0").replace("/", "~1") for p in parts)
+
+
+def _float_name(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"
