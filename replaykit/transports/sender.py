@@ -221,7 +221,8 @@ class Sender:
     def _receive(self, request: httpx.Request, progress: _Progress) -> None:
         response = progress.response = self._client.send(request, stream=True)
         try:
-            for chunk in response.iter_raw():
+            # Not iter_raw, which gives the connection back to the pool before its end is checked.
+            for chunk in response.stream:
                 progress.body += chunk
                 if len(progress.body) > self._max_bytes:
                     raise SeatFailure(
