@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Iterable
 from typing import Any
 
 _ENCODE_ORDERED = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=True).encode
@@ -21,6 +22,17 @@ _ENCODE_SORTED = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sor
 _ENCODE_ASCII = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode
 _ENCODE_LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _FLOAT_KEY = "$float"
+_WIRE = {
+    name: json.JSONEncoder(ensure_ascii=ascii_, separators=separators, allow_nan=False).encode
+    for name, ascii_, separators in (
+        ("compact", False, (",", ":")),
+        ("ascii", True, (",", ":")),
+        ("spaced", False, (", ", ": ")),
+        ("default", True, (", ", ": ")),
+    )
+}
+WIRE_FORMS = tuple(_WIRE)
+"""The ways in which JSON bodies are commonly written; see `wire`."""
 
 
 def ordered(value: Any) -> bytes:
@@ -48,6 +60,28 @@ def ordered_digest(value: Any) -> str:
     return sha256(ordered(value))
 
 
+class RunningDigest:
+    """The digest of a growing list, in one step per member.
+
+    Two lists have the same digest when their members' sorted forms agree in order.
+    """
+
+    __slots__ = ("_hash",)
+
+    def __init__(self, values: Iterable[Any] = ()) -> None:
+        self._hash = hashlib.sha256()
+        for value in values:
+            self.add_bytes(sorted_(value))
+
+    def add_bytes(self, data: bytes) -> None:
+        """Append a member, given in its sorted form."""
+        self._hash.update(data + b"\n")
+
+    def hexdigest(self) -> str:
+        """Hex SHA-256 of the members so far."""
+        return self._hash.hexdigest()
+
+
 def line(value: Any) -> bytes:
     """One line of a file: UTF-8 JSON without a newline. Call `encode` first if floats may be non-finite.
 
@@ -60,6 +94,16 @@ def line(value: Any) -> bytes:
         return _ENCODE_LINE(value).encode("utf-8")
     except UnicodeEncodeError:
         return _ENCODE_ASCII(value).encode("ascii")
+
+
+def wire(value: Any, form: str) -> bytes:
+    """The bytes of a JSON body in one of `WIRE_FORMS`: for rebuilding what a client or provider wrote.
+
+    Raises:
+        ValueError: the value holds NaN, an infinity or, in a form that is not ASCII, a lone surrogate.
+        KeyError: no such form.
+    """
+    return _WIRE[form](value).encode("utf-8")
 
 
 def pretty(value: Any) -> str:

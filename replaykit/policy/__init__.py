@@ -1,0 +1,37 @@
+"""What a learner did, by the rules of the domain policies: pure functions over the normalised trajectory."""
+
+from replaykit.policy.confirmation import Confirmation, confirmation, confirms
+from replaykit.policy.context import TRANSFER_TOOL, PolicyContext, matches_action
+from replaykit.policy.format_errors import KINDS, FormatError
+from replaykit.policy.state import (
+    PolicyState,
+    PolicyTracker,
+    Write,
+    final_state,
+    first_parting,
+    policy_states,
+    policy_timeline,
+)
+from replaykit.policy.violations import DEFAULT_WEIGHTS, RULES, Violation, penalty
+
+__all__ = [
+    "DEFAULT_WEIGHTS",
+    "KINDS",
+    "RULES",
+    "TRANSFER_TOOL",
+    "Confirmation",
+    "FormatError",
+    "PolicyContext",
+    "PolicyState",
+    "PolicyTracker",
+    "Violation",
+    "Write",
+    "confirmation",
+    "confirms",
+    "final_state",
+    "first_parting",
+    "matches_action",
+    "penalty",
+    "policy_states",
+    "policy_timeline",
+]
