@@ -61,3 +61,9 @@ def tool_class(native: Native, domain: str) -> Any:
 def database_class(native: Native, domain: str) -> Any:
     """The domain's database class."""
     return native.airline_data.FlightDB if domain == "airline" else native.retail_data.RetailDB
+
+
+def tool_modules(native: Native, domain: str) -> tuple[ModuleType, ...]:
+    """Every module whose code works on a domain's database."""
+    tools, rows = (native.airline_tools, native.airline_data) if domain == "airline" else (native.retail_tools, native.retail_data)
+    return tools, rows, native.toolkit, native.environment

@@ -10,7 +10,7 @@ from importlib import metadata
 from typing import Any
 
 from replaykit import canonical
-from replaykit.engine import corrections, data, evaluate, native, pins, slim
+from replaykit.engine import corrections, data, evaluate, iteration, native, pins, slim
 from replaykit.engine.databases import Databases
 from replaykit.engine.locate import Found
 from replaykit.engine.protocol import EngineIdentity, Scenario, SeatModels
@@ -26,8 +26,10 @@ class Domain:
     def __init__(self, tau2: native.Native, found: Found, name: str) -> None:
         self.name, self.native = name, tau2
         self.files = data.load(found, name)
-        self.toolkit = corrections.retail_tools(tau2) if found.kind == "embedded" and name == "retail" else native.tool_class(tau2, name)
-        self.databases = Databases(native.database_class(tau2, name), self.files.db_text)
+        toolkit = corrections.retail_tools(tau2) if found.kind == "embedded" and name == "retail" else native.tool_class(tau2, name)
+        shared_iteration = iteration.only_reads(native.tool_modules(tau2, name))
+        self.databases = Databases(native.database_class(tau2, name), self.files.db_text, shared_iteration)
+        self.toolkit = self.databases.hashing(toolkit)
         self.tasks = {t["id"]: tau2.tasks.Task.model_validate(t) for t in self.files.tasks}
         self.scenarios = {t["id"]: _scenario(name, t, self.tasks[t["id"]]) for t in self.files.tasks}
         self.references: dict[str, tuple[str, list[dict]]] = {}
