@@ -1,0 +1,1 @@
+"""The disk edge: cassettes (journal, reader, redaction, migrations) and atomic writes."""

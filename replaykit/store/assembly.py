@@ -1,0 +1,183 @@
+"""From verified records to a `Cassette`: the shape of each record is checked where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from replaykit.cassette import (
+    HEADER_KEYS,
+    Cassette,
+    Documents,
+    RecordedRequest,
+    Shared,
+)
+from replaykit.errors import EvidenceError
+from replaykit.request_digest import RequestDigests
+from replaykit.seats import SEATS, SeatFailure, SeatReply
+from replaykit.store.agreement import check_exchange
+
+_SHAPES: dict[str, dict[str, type | tuple[type, ...]]] = {
+    "header": dict.fromkeys(("engine", "settings", "budget", "roster", "arm", "seeds", "created_by"), object) | {"panel": str},
+    "request": {"n": int, "seat": str, "digest": str, "native": dict},
+    "exchange": {"n": int, "attempt": int, "request": dict, "response": (dict, type(None))},
+    "reply": {"n": int, "reply": dict},
+    "failure": {"n": int, "failure": dict},
+    "end": {"n": int, "end": dict},
+    "state": {"turn": int, "digest": str},
+    "note": {"note": dict},
+    "result": {},
+    "footer": {"summary": dict, "fields": dict, "counts": dict, "digest": str},
+}
+
+
+class Assembly:
+    """Takes the records of one cassette in file order."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.shared = Shared()
+        self._path = path
+        self._offset = 0
+        self._natives = Documents(self.shared)
+        self._bodies = Documents(self.shared)
+        self._digests = RequestDigests()
+        self._header: dict = {}
+        self._requests: dict[int, RecordedRequest] = {}
+        self._exchanges: dict[int, list[tuple[int, dict]]] = {}
+        self.exchange_count = 0
+        self._states: list[tuple[int, str]] = []
+        self._notes: list[dict] = []
+        self._result: dict | None = None
+        self._footer: dict | None = None
+
+    def add(self, record: dict, offset: int) -> None:
+        """Take in the next record.
+
+        Raises:
+            EvidenceError: it has not the shape of its kind, or refers to what is not there.
+        """
+        self._offset = offset
+        try:
+            self._check_shape(record)
+            for value in record.pop("new", ()):
+                self.shared.add(value)
+            _TAKERS[record["kind"]](self, record)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise self._fault(f"a {record.get('kind')} record is not well formed: {_reason(error)}") from error
+
+    def cassette(self, digest: str, whole_bytes: int) -> Cassette:
+        """What the records make."""
+        requests = tuple(
+            replace(request, exchange_records=tuple(self._exchanges.get(number, ()))) for number, request in self._requests.items()
+        )
+        return Cassette(
+            header=self._header,
+            requests=requests,
+            states=tuple(self._states),
+            notes=tuple(self._notes),
+            footer=self._footer,
+            digest=digest,
+            whole_bytes=whole_bytes,
+            path=self._path,
+        )
+
+    def askers(self) -> dict[int, str]:
+        """The seat of each request number."""
+        return {number: request.seat for number, request in self._requests.items()}
+
+    def _fault(self, message: str) -> EvidenceError:
+        return EvidenceError(message, self._path, self._offset)
+
+    def _check_shape(self, record: dict) -> None:
+        shape = _SHAPES.get(record["kind"])
+        if shape is None:
+            raise ValueError("no such kind of record in this schema")
+        for member, kind in shape.items():
+            if member not in record:
+                raise ValueError(f"it lacks {member}")
+            if not isinstance(record[member], kind) or isinstance(record[member], bool) and kind is int:
+                raise ValueError(f"its {member} is a {type(record[member]).__name__}")
+        if not isinstance(record.get("new", []), list):
+            raise ValueError("its new shared values are no list")
+
+    def _take_header(self, record: dict) -> None:
+        missing = [key for key in HEADER_KEYS if key not in record]
+        if missing:
+            raise ValueError(f"it lacks {', '.join(missing)}")
+        self._header = {key: value for key, value in record.items() if key != "kind"}
+
+    def _take_request(self, record: dict) -> None:
+        number = record["n"]
+        if number != len(self._requests) + 1:
+            raise ValueError(f"request {number} comes where request {len(self._requests) + 1} was due")
+        if record["seat"] not in SEATS:
+            raise ValueError(f"there is no seat {record['seat']!r}")
+        self._natives.add(number, record["native"])
+        request = RecordedRequest(
+            number, record["seat"], record["digest"], None, (), self._natives, self._bodies, self.shared
+        )
+        native = request.native
+        if native.seat != request.seat or self._digests.of(native) != request.digest:
+            raise ValueError(f"request {number} is not the one its digest names")
+        self._requests[number] = request
+
+    def _take_exchange(self, record: dict) -> None:
+        self._asked(record["n"])
+        self.exchange_count += 1
+        body = record["request"].get("body")
+        if isinstance(body, dict) and ("is" in body or "like" in body):
+            self._bodies.add(self.exchange_count, body)
+            self._bodies.value(self.exchange_count)
+        check_exchange(self.exchange_count, record, self.shared, self._bodies)
+        self._exchanges.setdefault(record["n"], []).append((self.exchange_count, record))
+
+    def _take_reply(self, record: dict) -> None:
+        self._outcome(record["n"], SeatReply.from_dict(self.shared.unfold(record["reply"])))
+
+    def _take_failure(self, record: dict) -> None:
+        self._outcome(record["n"], SeatFailure.from_dict(self.shared.unfold(record["failure"])))
+
+    def _take_end(self, record: dict) -> None:
+        self._outcome(record["n"], self.shared.unfold(record["end"]))
+
+    def _take_state(self, record: dict) -> None:
+        self._states.append((record["turn"], record["digest"]))
+
+    def _take_note(self, record: dict) -> None:
+        self._notes.append(self.shared.unfold(record["note"]))
+
+    def _take_result(self, record: dict) -> None:
+        if self._result is not None:
+            raise ValueError("there are two results")
+        self._result = {key: self.shared.unfold(value) for key, value in record.items() if key != "kind"}
+
+    def _take_footer(self, record: dict) -> None:
+        if self._result is None:
+            raise ValueError("there is no result before the footer")
+        self._footer = {**self._result, **record["fields"], "summary": record["summary"]}
+
+    def _asked(self, number: int) -> RecordedRequest:
+        if number not in self._requests:
+            raise ValueError(f"request {number} was not asked before")
+        return self._requests[number]
+
+    def _outcome(self, number: int, outcome: Any) -> None:
+        request = self._asked(number)
+        if request.outcome is not None:
+            raise ValueError(f"request {number} has two outcomes")
+        self._requests[number] = replace(request, outcome=outcome)
+
+
+_TAKERS: dict[str, Callable[[Assembly, dict], None]] = {
+    kind: getattr(Assembly, f"_take_{kind}") for kind in _SHAPES
+}
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"it lacks {error.args[0]!r}"
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return str(error)

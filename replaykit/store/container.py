@@ -1,0 +1,146 @@
+"""The optional zstd container: frames of flushed records, and a short index at the end for quick looks.
+
+    frame     the header line
+    frame     the other records, each flushed
+    frame     the footer line
+    skippable ``RKX1``, offset of the footer's frame (u64), first 16 bytes of SHA-256 over everything before the index
+
+An interrupted file ends anywhere in the second frame.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import struct
+from types import ModuleType
+
+from replaykit.errors import EvidenceError, UsageError
+
+MAGIC = b"\x28\xb5\x2f\xfd"
+_SKIPPABLE = 0x184D2A5E
+_INDEX = struct.Struct("<II4sQ16s")
+_MARK = b"RKX1"
+_WINDOW = 2**27
+_CHUNK = 1 << 20
+LEVEL = 10
+
+
+def zstandard() -> ModuleType:
+    """The zstandard package, imported when first needed.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    try:
+        import zstandard
+    except ImportError as error:
+        raise UsageError("a .zst cassette needs the zstandard package: pip install zstandard") from error
+    return zstandard
+
+
+class Compression:
+    """Turns lines into flushed zstd blocks, one frame at a time."""
+
+    __slots__ = ("_compressor", "_stream", "_flush", "_finish")
+
+    def __init__(self) -> None:
+        module = zstandard()
+        self._compressor = module.ZstdCompressor(level=LEVEL, write_checksum=True)
+        self._stream = None
+        self._flush, self._finish = module.COMPRESSOBJ_FLUSH_BLOCK, module.COMPRESSOBJ_FLUSH_FINISH
+
+    def block(self, line: bytes) -> bytes:
+        """The bytes to append so that the line can be read back."""
+        if self._stream is None:
+            self._stream = self._compressor.compressobj()
+        return self._stream.compress(line) + self._stream.flush(self._flush)
+
+    def end(self) -> bytes:
+        """The bytes that end the frame."""
+        stream, self._stream = self._stream, None
+        return b"" if stream is None else stream.flush(self._finish)
+
+    def frame(self, data: bytes) -> bytes:
+        """A whole frame."""
+        return self._compressor.compress(data)
+
+
+def index(footer_offset: int, before_digest: bytes) -> bytes:
+    """The index that follows the footer's frame."""
+    return _INDEX.pack(_SKIPPABLE, _INDEX.size - 8, _MARK, footer_offset, before_digest[:16])
+
+
+def split_index(data: bytes) -> tuple[bytes, int | None]:
+    """The frames without the index, and the offset of the footer's frame (None: no index).
+
+    Raises:
+        ValueError: the index does not fit what it follows.
+    """
+    found = read_index(data[-_INDEX.size:])
+    if found is None:
+        return data, None
+    offset, digest = found
+    frames = data[:-_INDEX.size]
+    if hashlib.sha256(frames).digest()[:16] != digest:
+        raise ValueError("the compressed bytes were changed")
+    return frames, offset
+
+
+def read_index(tail: bytes) -> tuple[int, bytes] | None:
+    """Offset of the footer's frame and digest, from the last bytes of a file."""
+    if len(tail) < _INDEX.size:
+        return None
+    magic, size, mark, offset, digest = _INDEX.unpack(tail[-_INDEX.size:])
+    return (offset, digest) if (magic, size, mark) == (_SKIPPABLE, _INDEX.size - 8, _MARK) else None
+
+
+INDEX_SIZE = _INDEX.size
+
+
+def decompress(data: bytes, limit: int, path: object) -> bytes:
+    """Everything that can be read from the frames; a cut last frame gives what was flushed.
+
+    Raises:
+        EvidenceError: damaged, or larger than the limit.
+    """
+    module = zstandard()
+    reader = module.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(io.BytesIO(data), read_across_frames=True)
+    out = bytearray()
+    try:
+        while chunk := reader.read(_CHUNK):
+            out += chunk
+            if len(out) > limit:
+                raise EvidenceError(f"larger than {limit} bytes: not a cassette of ours", path, limit)
+    except module.ZstdError as error:
+        raise EvidenceError(f"the compressed file is damaged ({error})", path, len(out)) from error
+    return bytes(out)
+
+
+def first_line(data: bytes, path: object, limit: int = 1 << 20) -> bytes:
+    """The start of the decompressed file, up to and with its first newline, from its first compressed bytes.
+
+    Raises:
+        EvidenceError: damaged.
+    """
+    module = zstandard()
+    reader = module.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(io.BytesIO(data), read_across_frames=False)
+    try:
+        start = reader.read(limit)
+    except module.ZstdError as error:
+        raise EvidenceError(f"the compressed file is damaged ({error})", path, 0) from error
+    return start[:start.find(b"\n") + 1]
+
+
+def decompress_body(raw: bytes, limit: int) -> bytes | None:
+    """A zstd-encoded HTTP body, or None when it cannot be decoded here."""
+    try:
+        module = zstandard()
+    except UsageError:
+        return None
+    reader = module.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(io.BytesIO(raw), read_across_frames=True)
+    try:
+        content = reader.read(limit + 1)
+    except module.ZstdError:
+        return None
+    return content if len(content) <= limit else None

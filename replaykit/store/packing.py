@@ -1,0 +1,146 @@
+"""Packing: stores a value that repeats once, and a growing document as what it gained. Undone by `cassette.Shared`."""
+
+from __future__ import annotations
+
+from operator import is_
+from typing import Any
+
+from replaykit import canonical
+
+SHARE_FROM = 32  # characters; below, a reference and the shared value cost more than the text itself
+_REF = "$"
+
+
+class Packer:
+    """Numbers the shared values of one cassette; ``new`` holds those no record carries yet."""
+
+    __slots__ = ("new", "_count", "_texts", "_items")
+
+    def __init__(self) -> None:
+        self.new: list[Any] = []
+        self._count = 0
+        self._texts: dict[str, int] = {}
+        self._items: dict[bytes, int] = {}
+
+    def take_new(self) -> list[Any]:
+        """The shared values since the last call, in number order."""
+        taken, self.new = self.new, []
+        return taken
+
+    def know(self, value: Any) -> None:
+        """Take in the next shared value of a cassette that is being resumed."""
+        if isinstance(value, str):
+            self._texts.setdefault(value, self._count)
+        else:
+            self._items.setdefault(canonical.ordered(value), self._count)
+        self._count += 1
+
+    def text(self, value: str) -> Any:
+        """The text itself when short, else a reference."""
+        if len(value) < SHARE_FROM:
+            return value
+        number = self._texts.get(value)
+        if number is None:
+            number = self._texts[value] = self._store(value)
+        return {_REF: number}
+
+    def item(self, value: Any) -> dict:
+        """A reference to a container (a message, a tool, a set of headers)."""
+        key = canonical.ordered(value)
+        number = self._items.get(key)
+        if number is None:
+            packed = self.inline(value)
+            number = self._items[key] = self._store(packed)
+        return {_REF: number}
+
+    def inline(self, value: Any) -> Any:
+        """The value with its long texts shared."""
+        kind = type(value)
+        if kind is str:
+            return self.text(value)
+        if kind is dict:
+            return _escaped({key: self.inline(part) for key, part in value.items()})
+        if kind in (list, tuple):
+            return [self.inline(part) for part in value]
+        return value
+
+    def tree(self, value: Any) -> Any:
+        """The value with its long texts shared, and the dictionaries in its lists."""
+        kind = type(value)
+        if kind is str:
+            return self.text(value)
+        if kind is dict:
+            return _escaped({key: self.tree(part) for key, part in value.items()})
+        if kind in (list, tuple):
+            return [self.item(part) if type(part) is dict and part else self.tree(part) for part in value]
+        return value
+
+    def _store(self, packed: Any) -> int:
+        self.new.append(packed)
+        self._count += 1
+        return self._count - 1
+
+
+def _escaped(packed: dict) -> dict:
+    return {_REF: [packed[_REF]]} if len(packed) == 1 and _REF in packed else packed
+
+
+class Lane:
+    """The documents of one seat, each packed as a change to the one before.
+
+    Items of lists are recognised by identity first, so an item must not be changed after it was given in.
+    """
+
+    __slots__ = ("number", "document", "_rows")
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.document: dict[str, Any] = {}
+        self._rows: dict[str, list[dict]] = {}
+
+    def pack(self, number: int, document: dict, packer: Packer) -> dict:
+        """Pack a document and remember it as the one that the next is like."""
+        rows = {key: self._references(key, value, packer) for key, value in document.items() if _is_rows(value)}
+        if self.number and list(document) == list(self.document) and rows.keys() == self._rows.keys():
+            packed = self._change(document, rows, packer)
+        else:
+            members = {key: rows.get(key) or packer.tree(value) for key, value in document.items()}
+            packed = {"is": _escaped(members)}
+        self.number, self.document, self._rows = number, document, rows
+        return packed
+
+    def _references(self, key: str, value: list[dict], packer: Packer) -> list[dict]:
+        before, known = self.document.get(key), self._rows.get(key, [])
+        kept = _common(before, value) if known else 0
+        return known[:kept] + [packer.item(item) for item in value[kept:]]
+
+    def _change(self, document: dict, rows: dict[str, list[dict]], packer: Packer) -> dict:
+        packed: dict[str, Any] = {"like": self.number}
+        grow = {key: self._growth(key, references) for key, references in rows.items() if references != self._rows[key]}
+        changed = {key: packer.tree(v) for key, v in document.items() if key not in rows and not _same(v, self.document[key])}
+        if grow:
+            packed["grow"] = grow
+        if changed:
+            packed["set"] = _escaped(changed)
+        return packed
+
+    def _growth(self, key: str, references: list[dict]) -> list:
+        before = self._rows[key]
+        kept = 0
+        while kept < min(len(before), len(references)) and before[kept] == references[kept]:
+            kept += 1
+        return [kept, *references[kept:]]
+
+
+def _is_rows(value: Any) -> bool:
+    return type(value) is list and bool(value) and all(type(item) is dict and item for item in value)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or canonical.same(a, b)
+
+
+def _common(before: list, value: list) -> int:
+    if len(before) <= len(value) and all(map(is_, before, value)):
+        return len(before)
+    return next((i for i, (a, b) in enumerate(zip(before, value, strict=False)) if a is not b), min(len(before), len(value)))
