@@ -10,7 +10,7 @@ from replaykit import canonical
 from replaykit.seats import ReplyCall, SeatReply, TransportRequest
 from replaykit.transports import bodies
 from replaykit.transports.bodies import malformed, member
-from replaykit.transports.wire import Capabilities, Dialect, WireTransport, join_url, one_of
+from replaykit.transports.wire import Capabilities, Dialect, WireTransport, call_mark, join_url, one_of
 
 FINISH = {"function_call": "tool_calls", "model_length": "length", "max_tokens": "length"}
 _CALL_MEMBERS = {"id", "type", "function", "index"}
@@ -110,8 +110,8 @@ class OpenAIChat(WireTransport):
         return {"null": {"content": None}, "empty": {"content": ""}, "omit": {}}[self.dialect.no_text]
 
     def _call(self, call: dict, request: TransportRequest) -> dict[str, Any]:
-        side = self.side_for(request, call["id"])
         function = {"name": call["function"]["name"], "arguments": call["function"]["arguments"]}
+        side = self.side_for(request, call["id"], **function)
         return {
             "id": call["id"],
             "type": "function",
@@ -143,7 +143,11 @@ def from_wire(status: int, headers: Mapping[str, Any], body: bytes, provider: st
     Raises:
         SeatFailure: anything that is not exactly one usable choice.
     """
-    data = bodies.reply_object(status, headers, body)
+    return read_completion(bodies.reply_object(status, headers, body), provider)
+
+
+def read_completion(data: dict[str, Any], provider: str) -> SeatReply:
+    """The reply in a chat completion that is already data; see `from_wire`."""
     choice = _only_choice(data)
     message = member(choice, "message", dict, "/choices/0")
     if message.get("function_call"):
@@ -227,7 +231,8 @@ def _side(message: dict, provider: str) -> dict[str, Any]:
         extra = {k: v for k, v in call.items() if k not in _CALL_MEMBERS and v is not None}
         inner = {k: v for k, v in call["function"].items() if k not in _FUNCTION_MEMBERS and v is not None}
         if extra or inner:
-            side[call["id"]] = {"provider": provider, "call": extra, "function": inner}
+            mark = call_mark(call["function"]["name"], call["function"]["arguments"])
+            side[call["id"]] = {"provider": provider, "of": mark, "call": extra, "function": inner}
     return side
 
 

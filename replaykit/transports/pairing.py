@@ -23,21 +23,6 @@ def check(messages: Sequence[dict]) -> None:
             raise SeatFailure("pairing", _sentence(index, expected, found))
 
 
-def turn_calls(messages: Sequence[dict]) -> list[dict | None]:
-    """For each message the call it answers: the assistant's call for a tool result, None for all others.
-
-    Args:
-        messages: A history that `check` accepts.
-    """
-    answered: list[dict | None] = []
-    waiting: list[dict] = []
-    for message in messages:
-        answered.append(waiting.pop(0) if message["role"] == "tool" else None)
-        if message.get("tool_calls"):
-            waiting = list(message["tool_calls"])
-    return answered
-
-
 def _expectations(messages: Sequence[dict]) -> Iterator[tuple[int, dict, str | None]]:
     waiting: list[str] = []
     for index, message in enumerate(messages):

@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 
 SETTINGS = ("temperature", "top_p", "max_output_tokens", "seed", "stop")
 _SECRET_NAMES = ("auth", "key", "token", "secret", "cookie", "signature", "credential", "password")
-_SHARED_MODULES = ("bodies.py", "failures.py", "network.py", "pairing.py", "redaction.py", "sender.py", "wire.py")
+_SHARED_MODULES = (
+    "bodies.py",
+    "failures.py",
+    "history.py",
+    "network.py",
+    "pairing.py",
+    "redaction.py",
+    "sender.py",
+    "wire.py",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +127,7 @@ class WireTransport:
         body_fields: Mapping[str, Any] | None = None,
         dialect: Mapping[str, Any] | Dialect | None = None,
     ) -> None:
-        self.base_url = check_base_url(base_url)
+        self.base_url = self._address(base_url)
         self.model, self._key, self._sender = model, key, sender
         self.dialect = read_dialect(self.dialect_type, dialect)
         self.body_fields = self._check_fields(dict(body_fields or {}))
@@ -215,12 +224,18 @@ class WireTransport:
         dropped = self.capabilities.not_carried
         return {k: request.settings[k] for k in SETTINGS if k in request.settings and k not in dropped}
 
-    def side_for(self, request: TransportRequest, call_id: str) -> dict[str, Any]:
-        """Members to give back beside a call, if this very provider sent them; else an empty dict."""
+    def side_for(self, request: TransportRequest, call_id: str, name: str, arguments: str) -> dict[str, Any]:
+        """What this very provider sent beside this very call and wants back; else an empty dict.
+
+        Ids may repeat from turn to turn, so what the call asked for has to agree as well.
+        """
         kept = request.side.get(call_id)
         if not isinstance(kept, dict) or kept.get("provider") != self.provider:
             return {}
-        return kept
+        return kept if kept.get("of") == call_mark(name, arguments) else {}
+
+    def _address(self, base_url: str) -> str:
+        return check_base_url(base_url)
 
     def _check_fields(self, fields: dict[str, Any]) -> dict[str, Any]:
         for name in fields:
@@ -274,6 +289,14 @@ def join_url(base_url: str, path: str) -> str:
     """A base URL with a path added before its query."""
     parts = urlsplit(base_url)
     return urlunsplit((parts.scheme, parts.netloc, parts.path + path, parts.query, ""))
+
+
+def call_mark(name: str, arguments: str) -> str:
+    """A digest of what a call asks for; the spelling of its arguments does not count, since tau2 writes them anew."""
+    try:
+        return canonical.digest([name, arguments_object(arguments)])
+    except ValueError:
+        return canonical.digest([name, arguments])
 
 
 def mark_cut(reply: SeatReply, limit: int | None) -> SeatReply:
