@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable
 from typing import Any
 
 _ENCODE_ORDERED = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=True).encode
@@ -45,6 +44,11 @@ def sorted_(value: Any) -> bytes:
     return _ENCODE_SORTED(value).encode("utf-8", "surrogatepass")
 
 
+def sorted_text(value: Any) -> str:
+    """The text that `sorted_` encodes."""
+    return _ENCODE_SORTED(value)
+
+
 def sha256(data: bytes) -> str:
     """Hex SHA-256 of bytes."""
     return hashlib.sha256(data).hexdigest()
@@ -60,25 +64,26 @@ def ordered_digest(value: Any) -> str:
     return sha256(ordered(value))
 
 
-class RunningDigest:
-    """The digest of a growing list, in one step per member.
+def framed(*texts: str | None) -> bytes:
+    """Texts as bytes that no other texts give: each with its length, None apart from the empty text."""
+    text = "".join(["-" if text is None else f"{len(text)}:{text}" for text in texts])
+    return text.encode("utf-8", "surrogatepass")
 
-    Two lists have the same digest when their members' sorted forms agree in order.
-    """
+
+class RunningDigest:
+    """The digest of a growing list of `framed` entries; an entry costs its own length, however long the list."""
 
     __slots__ = ("_hash",)
 
-    def __init__(self, values: Iterable[Any] = ()) -> None:
+    def __init__(self) -> None:
         self._hash = hashlib.sha256()
-        for value in values:
-            self.add_bytes(sorted_(value))
 
-    def add_bytes(self, data: bytes) -> None:
-        """Append a member, given in its sorted form."""
-        self._hash.update(data + b"\n")
+    def add(self, entry: bytes) -> None:
+        """Append an entry in its framed form."""
+        self._hash.update(b"%d;%b" % (len(entry), entry))
 
     def hexdigest(self) -> str:
-        """Hex SHA-256 of the members so far."""
+        """Hex SHA-256 of the entries so far."""
         return self._hash.hexdigest()
 
 

@@ -23,28 +23,29 @@ class Conversation:
         self._inbox: list[bytes] = []
         self.length = 0
 
-    def deliver(self, data: bytes) -> None:
+    def deliver(self, entry: bytes) -> None:
         """A message for this side; it enters the history when the side is asked."""
-        self._inbox.append(data)
+        self._inbox.append(entry)
 
     def ask(self) -> None:
         """The side is asked for a turn: what waited enters its history."""
-        for data in self._inbox:
-            self._append(data)
+        for entry in self._inbox:
+            self._digest.add(entry)
+        self.length += len(self._inbox)
         self._inbox.clear()
 
-    def say(self, data: bytes) -> None:
+    def say(self, entry: bytes) -> None:
         """The side's own message."""
+        self.deliver(entry)
         self.ask()
-        self._append(data)
+
+    def hexdigest(self) -> str:
+        """Hex SHA-256 of the history."""
+        return self._digest.hexdigest()
 
     def to_dict(self) -> dict:
         """Number of messages and digest."""
-        return {"messages": self.length, "digest": self._digest.hexdigest()}
-
-    def _append(self, data: bytes) -> None:
-        self._digest.add_bytes(data)
-        self.length += 1
+        return {"messages": self.length, "digest": self.hexdigest()}
 
 
 class Conversations:
@@ -57,14 +58,14 @@ class Conversations:
 
     def feed(self, message: Mapping) -> None:
         """Route the trajectory's next message."""
-        data, role = canonical.sorted_(message), message["role"]
+        role, entry = message["role"], message_entry(message)
         if role == "tool":
-            (self.learner if message.get("requestor") != "user" else self.customer).deliver(data)
+            (self.customer if message.get("requestor") == "user" else self.learner).deliver(entry)
             return
         speaker, listener = (self.learner, self.customer) if role == "assistant" else (self.customer, self.learner)
-        speaker.say(data)
+        speaker.say(entry)
         if not message.get("tool_calls"):
-            listener.deliver(data)
+            listener.deliver(entry)
 
     def lose_turn(self, seat: str) -> None:
         """A seat was asked and its turn was lost: its history has what it was asked with."""
@@ -72,7 +73,19 @@ class Conversations:
             getattr(self, seat).ask()
 
 
-def state_of(messages: Iterable[Mapping]) -> dict:
-    """Number of messages and digest of a history that tau2 holds, in `Conversation.to_dict`'s form."""
-    members = list(messages)
-    return {"messages": len(members), "digest": canonical.RunningDigest(members).hexdigest()}
+def history(messages: Iterable[Mapping]) -> Conversation:
+    """The history that tau2 holds, given as normalised messages."""
+    conversation = Conversation()
+    for message in messages:
+        conversation.say(message_entry(message))
+    return conversation
+
+
+def message_entry(message: Mapping) -> bytes:
+    """A normalised message as an entry of a running digest; the order of keys has no meaning."""
+    role = message["role"]
+    if role == "tool":
+        requestor, error = message.get("requestor"), "error" if message.get("error") else "ok"
+        return canonical.framed(role, message.get("id"), message.get("content"), requestor, error)
+    calls = message.get("tool_calls")
+    return canonical.framed(role, message.get("content"), canonical.sorted_text(calls) if calls else None)

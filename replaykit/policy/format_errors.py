@@ -65,10 +65,6 @@ class FormatError:
         """Plain data."""
         return {"kind": self.kind, "turn": self.turn, "call": self.call, "tool": self.tool, "detail": self.detail}
 
-    def identity(self) -> dict:
-        """What digests cover: everything but the detail."""
-        return {"kind": self.kind, "turn": self.turn, "call": self.call, "tool": self.tool}
-
 
 def message_errors(message: Mapping, turn: int, context: PolicyContext) -> list[FormatError]:
     """The format errors of a learner's message itself: markup in its text, or nothing in it at all."""
