@@ -6,15 +6,15 @@ that refers to nothing but shared strings, so unfolding is two steps deep at mos
 ``"$"`` is written ``{"$": [VALUE]}``.
 
 A *document* (a native request, a JSON body) is written in full, ``{"is": {...}}``, or as a change to an earlier one,
-``{"like": NUMBER, "grow": {"messages": [KEPT, item, ...]}, "set": {"model": ...}}``: members not named are equal, a
-grown list keeps its first KEPT items.
+``{"like": NUMBER, "grow": {"messages": [KEPT, item, ...]}, "at": {"/seed": 7}}``: a grown list keeps its first KEPT
+items, the places named by JSON pointers have new values, everything else is equal.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,17 @@ VERSION = 1
 SCHEMA = f"replaykit.cassette/{VERSION}"
 SUFFIXES = (".cassette.jsonl", ".cassette.jsonl.zst")
 HEADER_KEYS = (
-    "panel", "fleet_digest", "engine", "settings", "budget", "roster", "arm", "seeds", "controls", "created_by", "created_at",
+    "panel",
+    "fleet_digest",
+    "engine",
+    "settings",
+    "budget",
+    "roster",
+    "arm",
+    "seeds",
+    "controls",
+    "created_by",
+    "created_at",
 )
 UNFOLDED_LIMIT = 256 * 1024 * 1024
 _REF = "$"
@@ -47,7 +57,7 @@ class Shared:
     def __len__(self) -> int:
         return len(self._values)
 
-    def values(self) -> Iterable[Any]:
+    def values(self) -> Iterator[Any]:
         """The shared values, unfolded, in number order."""
         return iter(self._values)
 
@@ -109,12 +119,13 @@ class Shared:
 class Documents:
     """Documents by number, unfolded on demand; a document and the one it is like share their common parts."""
 
-    __slots__ = ("_shared", "_packed", "_memo")
+    __slots__ = ("_forms", "_memo", "_packed", "_shared")
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
         self._packed: dict[int, dict] = {}
-        self._memo: dict[int, dict] = {}
+        self._forms: dict[int, str | None] = {}
+        self._memo: dict[int, Any] = {}
 
     def add(self, number: int, packed: Any) -> None:
         """Register a document.
@@ -127,8 +138,13 @@ class Documents:
         if "like" in packed and packed["like"] not in self._packed:
             raise ValueError(f"a document is like number {packed['like']!r}, which did not come before it")
         self._packed[number] = packed
+        self._forms[number] = packed["json"] if "json" in packed else self._forms.get(packed.get("like", 0))
 
-    def value(self, number: int) -> dict:
+    def form(self, number: int) -> str | None:
+        """How the document was written: one of `canonical.WIRE_FORMS`, or None when it never was bytes."""
+        return self._forms[number]
+
+    def value(self, number: int) -> Any:
         """A document; read-only.
 
         Raises:
@@ -140,21 +156,19 @@ class Documents:
             if "is" in self._packed[number]:
                 break
             number = self._packed[number]["like"]
-        value = self._memo.get(number, {})
+        value = self._memo.get(number)
         for number in reversed(chain):
             value = self._memo[number] = self._step(value, self._packed[number])
         return value
 
-    def _step(self, base: dict, packed: dict) -> dict:
+    def _step(self, base: Any, packed: dict) -> Any:
         if "is" in packed:
-            value = self._shared.unfold(packed["is"])
-            if not isinstance(value, dict):
-                raise ValueError("a document is not an object")
-            return value
-        value = dict(base)
+            return self._shared.unfold(packed["is"])
+        value = base
         for key, grown in packed.get("grow", {}).items():
-            value[key] = self._grown(base.get(key), grown)
-        value.update(self._shared.unfold(packed.get("set", {})))
+            value = {**value, key: self._grown(value.get(key), grown)}
+        for place, part in packed.get("at", {}).items():
+            value = _put(value, _steps(place), self._shared.unfold(part))
         return value
 
     def _grown(self, base: Any, grown: Any) -> list:
@@ -166,8 +180,30 @@ class Documents:
         return base[:kept] + self._shared.unfold(grown[1:])
 
 
-def body_bytes(packed: dict | None, shared: Shared, documents: Documents | None = None, number: int = 0) -> bytes:
+def _steps(pointer: str) -> list[str]:
+    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+
+
+def _put(value: Any, steps: list[str], part: Any) -> Any:
+    """The value with one place set; what lies beside the way there is shared."""
+    if not steps:
+        return part
+    key: Any = int(steps[0]) if isinstance(value, list) else steps[0]
+    if not (isinstance(value, list) and 0 <= key < len(value)) and not (isinstance(value, dict) and key in value):
+        raise ValueError(f"a change at {steps[0]!r}, where there is nothing")
+    copy: Any = value.copy()
+    copy[key] = _put(value[key], steps[1:], part)
+    return copy
+
+
+def body_bytes(packed: dict | None, shared: Shared, documents: Documents, number: int) -> bytes:
     """The bytes of a stored body, exactly as they crossed the wire unless redaction changed them.
+
+    Args:
+        packed: What the record holds; None: an empty body.
+        shared: The cassette's shared values.
+        documents: The JSON bodies of this side.
+        number: The exchange's position in the file, from 1.
 
     Raises:
         ValueError: the body is not in one of the forms that cassettes hold.
@@ -182,10 +218,10 @@ def body_bytes(packed: dict | None, shared: Shared, documents: Documents | None 
         return _from_base64(packed["base64"])
     if "withheld" in packed:
         return b""
-    if packed.get("json") not in canonical.WIRE_FORMS:
+    form = documents.form(number)
+    if form not in canonical.WIRE_FORMS:
         raise ValueError("a body in an unknown form")
-    value = shared.unfold(packed["value"]) if "value" in packed else documents.value(number)
-    return canonical.wire(value, packed["json"])
+    return canonical.wire(documents.value(number), form)
 
 
 def _text_bytes(text: Any) -> bytes:
@@ -201,12 +237,6 @@ def _from_base64(text: Any) -> bytes:
         raise ValueError("a base64 body is not base64") from error
 
 
-def headers_of(packed: Any, body: bytes, shared: Shared) -> dict[str, list[str]]:
-    """Stored headers; an empty ``content-length`` stands for the length of the body."""
-    headers = shared.unfold(packed)
-    return {name: values if values else [str(len(body))] for name, values in headers.items()}
-
-
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
     """One seat request and what became of it.
@@ -216,7 +246,7 @@ class RecordedRequest:
         seat: ``learner``, ``customer`` or ``judge``.
         digest: Ordered digest of the native request as stored (after redaction).
         outcome: `SeatReply`, `SeatFailure`, a dict (what else ended it: a budget, a refusal), or None: interrupted.
-        exchange_records: The packed wire exchanges, in order (see `exchanges`).
+        exchange_records: The packed wire exchanges with their positions in the file (see `exchanges`).
     """
 
     number: int
@@ -224,9 +254,7 @@ class RecordedRequest:
     digest: str
     outcome: SeatReply | SeatFailure | dict | None
     exchange_records: tuple[tuple[int, dict], ...]
-    _natives: Documents = field(repr=False, compare=False)
-    _bodies: Documents = field(repr=False, compare=False)
-    _shared: Shared = field(repr=False, compare=False)
+    _pages: Pages = field(repr=False, compare=False)
 
     @property
     def native(self) -> SeatRequest:
@@ -236,8 +264,8 @@ class RecordedRequest:
             EvidenceError: the record does not unfold to a native request.
         """
         try:
-            return SeatRequest.from_dict(self._natives.value(self.number), self.number)
-        except (ValueError, KeyError, TypeError) as error:
+            return SeatRequest.from_dict(self._pages.natives.value(self.number), self.number)
+        except UNFIT as error:
             raise EvidenceError(f"request {self.number} does not unfold to a native request: {error}") from error
 
     @property
@@ -247,44 +275,49 @@ class RecordedRequest:
         Raises:
             EvidenceError: a body does not unfold.
         """
-        return tuple(self._exchange(ordinal, record) for ordinal, record in self.exchange_records)
-
-    def _exchange(self, ordinal: int, record: dict) -> WireExchange:
         try:
-            return unfold_exchange(ordinal, record, self._shared, self._bodies)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            return tuple(self._pages.exchange(position, record) for position, record in self.exchange_records)
+        except UNFIT as error:
             raise EvidenceError(f"a wire exchange of request {self.number} does not unfold: {error}") from error
 
 
-def unfold_exchange(ordinal: int, record: dict, shared: Shared, bodies: Documents) -> WireExchange:
-    """A wire exchange from its record.
-
-    Raises:
-        ValueError, KeyError, TypeError, AttributeError: the record is not a wire exchange.
-    """
-    packed = record["request"]
-    body = body_bytes(packed["body"], shared, bodies, ordinal)
-    request = {
-        "method": packed["method"],
-        "uri": shared.unfold(packed["uri"]),
-        "headers": headers_of(packed["headers"], body, shared),
-        "body": body,
-    }
-    return WireExchange(
-        attempt=record["attempt"],
-        request=request,
-        response=_response(record.get("response"), shared),
-        failure=shared.unfold(record.get("failure")),
-        timing=record.get("timing") or {},
-        partial=body_bytes(record.get("partial"), shared),
-    )
+UNFIT = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""What unfolding a record raises when it has not the shape it should have."""
 
 
-def _response(packed: dict | None, shared: Shared) -> dict | None:
-    if packed is None:
-        return None
-    body = body_bytes(packed["body"], shared)
-    return {"status": packed["status"], "headers": headers_of(packed["headers"], body, shared), "body": body}
+class Pages:
+    """What the records of one cassette unfold from: shared values, and four kinds of documents."""
+
+    __slots__ = ("answers", "bodies", "natives", "replies", "shared")
+
+    def __init__(self) -> None:
+        self.shared = Shared()
+        self.natives = Documents(self.shared)
+        self.bodies = Documents(self.shared)
+        self.answers = Documents(self.shared)
+        self.replies = Documents(self.shared)
+
+    def exchange(self, position: int, record: dict) -> WireExchange:
+        """A wire exchange from its record.
+
+        Raises:
+            ValueError, KeyError, TypeError, AttributeError: the record is not a wire exchange.
+        """
+        request = self._side(record["request"], self.bodies, position)
+        answer = record["response"]
+        return WireExchange(
+            attempt=record["attempt"],
+            request=request,
+            response=None if answer is None else self._side(answer, self.answers, position),
+            failure=self.shared.unfold(record.get("failure")),
+            timing=record.get("timing") or {},
+            partial=body_bytes(record.get("partial"), self.shared, self.answers, position),
+        )
+
+    def _side(self, packed: dict, documents: Documents, position: int) -> dict:
+        head, body = self.shared.unfold(packed["head"]), body_bytes(packed["body"], self.shared, documents, position)
+        headers = {name: values or [str(len(body))] for name, values in head["headers"].items()}
+        return {**head, "headers": headers, "body": body}
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,19 +57,27 @@ class LostTurn:
         number: The request number.
         reason: ``truncated``, ``context_overflow``, ``empty``, ``invalid_arguments``, ``malformed_call``,
             ``unreachable``, ``budget_<limit>``, ``tool_name_mismatch``.
-        termination: The termination reason the episode ends with.
+        termination: The termination reason the episode ends with; None when it stays as tau2 had it (a judge reply).
         detail: The raw text that was lost, or what the seat's failure said.
     """
 
     seat: str
     number: int
     reason: str
-    termination: str
+    termination: str | None
     detail: str = ""
 
     def to_dict(self) -> dict:
         """Plain data."""
         return {"seat": self.seat, "number": self.number, "reason": self.reason, "termination": self.termination, "detail": self.detail}
+
+
+class TurnLost(Exception):
+    """Raised by the gateway into the engine: the turn cannot be used; the episode ends here."""
+
+    def __init__(self, turn: LostTurn) -> None:
+        super().__init__(turn.reason)
+        self.turn = turn
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,8 @@ class RequestDigests:
         prefix.extend(request.messages)
         state = prefix.state.copy()
         state.update(b'],"tools":' + self._encoded_tools(request.tools) + b',"tool_choice":')
-        state.update(canonical.ordered(request.tool_choice) + b',"arguments":' + canonical.ordered(request.arguments) + b"}")
+        state.update(canonical.ordered(request.tool_choice))
+        state.update(b',"arguments":' + canonical.ordered(request.arguments) + b"}")
         return state.hexdigest()
 
     def _encoded_tools(self, tools: Any) -> bytes:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from replaykit.engine.native import Native
-from replaykit.engine.seam import TurnLost, rebind
-from replaykit.episode import Diagnostic
+from replaykit.engine.seam import rebind
+from replaykit.episode import Diagnostic, TurnLost
 
 NORMAL_ENDS = ("agent_stop", "user_stop")
 

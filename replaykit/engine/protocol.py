@@ -111,7 +111,7 @@ class Engine(Protocol):
 
         Args:
             seed: Trial seed, passed to learner and customer.
-            ask: Answers native requests, or raises `seam.TurnLost`.
+            ask: Answers native requests, or raises `replaykit.episode.TurnLost`.
         """
 
 

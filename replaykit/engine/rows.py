@@ -26,14 +26,15 @@ class RowView(dict):
     """A table of which rows are copied when they are first reached.
 
     Attributes:
+        base: The base's rows.
         owned: Keys of rows that are this view's own: copied on first access, or put there.
     """
 
-    __slots__ = ("_copy_row", "owned")
+    __slots__ = ("_copy_row", "base", "owned")
 
     def __init__(self, rows: dict, copy_row: Callable[[Any], Any]) -> None:
         super().__init__(rows)
-        self._copy_row = copy_row
+        self.base, self._copy_row = rows, copy_row
         self.owned: set = set()
 
     def _own(self, key: Any, row: Any) -> Any:
@@ -45,9 +46,8 @@ class RowView(dict):
 
     def own_all(self) -> None:
         """Make every row this view's own."""
-        if len(self.owned) < len(self) or not self.owned.issuperset(self):
-            for key, row in list(dict.items(self)):
-                self._own(key, row)
+        for key, row in dict.items(self):
+            self._own(key, row)
 
     def __getitem__(self, key: Any) -> Any:
         return self._own(key, dict.__getitem__(self, key))

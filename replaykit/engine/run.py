@@ -7,8 +7,8 @@ from typing import Any
 
 from replaykit.engine.native import Native
 from replaykit.engine.protocol import SeatModels
-from replaykit.engine.seam import Seam, TurnLost, rebind
-from replaykit.episode import LostTurn
+from replaykit.engine.seam import Seam, rebind
+from replaykit.episode import LostTurn, TurnLost
 
 # tau2 1.0.1: agents never stop by themselves; only an internal stop message ends the loop for a lost learner turn.
 _STOP = "###STOP###"

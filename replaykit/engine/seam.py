@@ -18,18 +18,9 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from replaykit.engine import pins
-from replaykit.episode import LostTurn
 from replaykit.seats import SeatReply, SeatRequest
 
 Ask = Callable[[SeatRequest], SeatReply]
-
-
-class TurnLost(Exception):
-    """Raised by the gateway into the engine: the turn cannot be used; the episode ends here."""
-
-    def __init__(self, turn: LostTurn) -> None:
-        super().__init__(turn.reason)
-        self.turn = turn
 
 
 def rebind(function: FunctionType, **names: Any) -> FunctionType:
@@ -86,7 +77,7 @@ class Seam:
     """The three seats of one episode as functions tau2 can call.
 
     Args:
-        ask: Answers a native request, or raises `TurnLost`.
+        ask: Answers a native request, or raises `replaykit.episode.TurnLost`.
         message_types: tau2's ``data_model.message``.
         schemas: Tool schemas of the domain, built once.
     """

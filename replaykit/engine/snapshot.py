@@ -76,7 +76,7 @@ class Snapshot:
     def view(self) -> Any:
         """A database of tau2's own class that may be changed."""
         view = self._view_class
-        tables = {name: view(rows, self._copy_row) for name, rows in self.database.__dict__.items()}
+        tables = {name: view(self._tables[name].rows, self._copy_row) for name in self.database.__dict__}
         return self._class.model_construct(**tables)
 
     def hash_of(self, database: Any) -> str:
@@ -105,7 +105,7 @@ class Snapshot:
         return None if row is None else row.model_dump()
 
     def _table_changes(self, name: str, table: _Table, view: Any) -> list[Change]:
-        if type(view) is not self._view_class:
+        if type(view) is not self._view_class or view.base is not table.rows:
             raise NotAView
         changes, added = [], 0
         for key in view.owned:

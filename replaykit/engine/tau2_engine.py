@@ -15,8 +15,8 @@ from replaykit.engine.databases import Databases
 from replaykit.engine.locate import Found
 from replaykit.engine.protocol import EngineIdentity, Scenario, SeatModels
 from replaykit.engine.run import Ended, Participants
-from replaykit.engine.seam import Ask, Seam, TurnLost
-from replaykit.episode import Diagnostic, EpisodeResult
+from replaykit.engine.seam import Ask, Seam
+from replaykit.episode import Diagnostic, EpisodeResult, TurnLost
 from replaykit.errors import UsageError
 
 
@@ -175,16 +175,16 @@ class Tau2Engine:
         try:
             verdict = evaluate.evaluate(self._native, task, ended.trajectory, place.environment, state, seam.generate_for("judge"), models.judge)
         except TurnLost as end:
-            return evaluate.premature(end.turn.termination), end.turn
+            return evaluate.premature(end.turn.termination or ended.termination), end.turn
         return verdict, None
 
     def _result(self, place: Domain, scenario_id: str, seed: int, ended: Ended, verdict: evaluate.Verdict, lost: Any, initial: str, final: str, seam: Seam) -> EpisodeResult:
         reference = self.reference_outcome(place.name, scenario_id)[1]
         diagnostics = _diagnostics(place.scenarios[scenario_id], reference, verdict, seam)
-        unknown = lost is not None and lost.termination == "infrastructure_error"
+        unknown = lost is not None and lost.termination in (None, "infrastructure_error", "unexpected_error")
         return EpisodeResult(
             trajectory=[plain_message(m) for m in ended.trajectory],
-            termination=lost.termination if lost else ended.termination,
+            termination=(lost and lost.termination) or ended.termination,
             steps=ended.steps,
             errors=ended.errors,
             initial_db_hash=initial,

@@ -1,0 +1,5 @@
+"""``python -m replaykit``."""
+
+from replaykit.cli import main
+
+main()

@@ -1,0 +1,61 @@
+"""``replaykit replay``: run episodes again on their recorded replies and compare everything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from replaykit.cli.shared import fleet_option, load_fleet, print_json, write_result
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path))
+@click.option("-j", "--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes.")
+@click.option("--json", "json_path", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE", help="Write a JSON report; - for standard output.")
+@click.option("--junit", "junit_path", type=click.Path(path_type=Path), metavar="FILE", help="Write a JUnit report.")
+@click.option("--bisect", is_flag=True, help="Exit 0, 1 or 125, for 'git bisect run'.")
+@fleet_option
+def command(paths: tuple[Path, ...], jobs: int, json_path: Path | None, junit_path: Path | None, bisect: bool, fleet_path: Path | None) -> int:
+    """Replay cassettes offline and compare everything.
+
+    PATH is a cassette or a folder of them. Exit 1 on any divergence, 3 when a recording is interrupted, 5 when a file
+    is damaged.
+
+    \b
+    Examples:
+      replaykit replay recordings
+      replaykit replay cassettes -j 2 --junit replay.xml
+      git bisect run replaykit replay cassettes --bisect
+    """
+    from replaykit import replay_many
+    from replaykit.reports.progress import Progress
+
+    files = replay_many.find(paths)
+    with Progress("cassettes", len(files)) as progress:
+        outcomes = replay_many.run(files, load_fleet(fleet_path), jobs, progress)
+    _write(outcomes, json_path, junit_path)
+    if str(json_path) != "-":
+        _print(outcomes)
+    code = replay_many.exit_code(outcomes)
+    return {0: 0, 1: 1}.get(code, 125) if bisect else code
+
+
+def _write(outcomes: list, json_path: Path | None, junit_path: Path | None) -> None:
+    from replaykit.reports import replay_report
+
+    if json_path is not None and str(json_path) == "-":
+        print_json(replay_report.document(outcomes))
+    elif json_path is not None:
+        write_result(json_path, replay_report.text(outcomes))
+    if junit_path is not None:
+        from replaykit.reports import junit
+
+        write_result(junit_path, junit.replay(outcomes))
+
+
+def _print(outcomes: list) -> None:
+    from replaykit.reports import replay_report
+
+    for line in replay_report.lines(outcomes):
+        click.echo(line)

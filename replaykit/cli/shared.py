@@ -1,0 +1,50 @@
+"""What several commands share: options, the fleet in use, writing results."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from replaykit.errors import UsageError
+
+fleet_option = click.option(
+    "--fleet", "fleet_path", type=click.Path(path_type=Path), help="Fleet file. Default: fleet.json here, else the one replaykit came with."
+)
+json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
+
+
+def load_fleet(path: Path | None) -> Any:
+    """The fleet a command works with."""
+    from replaykit.store import fleet_file
+
+    return fleet_file.read(path)
+
+
+def print_json(document: Any) -> None:
+    """One JSON document on standard output, keys in their own order."""
+    click.echo(json.dumps(document, ensure_ascii=False, indent=1))
+
+
+def write_result(path: Path, text: str) -> None:
+    """Write a report as a whole, or say why not.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    from replaykit.store import atomic
+
+    try:
+        atomic.write_text(path, text)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def is_terminal() -> bool:
+    """Whether progress may be drawn on standard error."""
+    import os
+
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"

@@ -1,0 +1,154 @@
+"""The one way a native request goes, whoever answers: record, replay, certification, fork, an external agent loop.
+
+Always in this order: budget, tool-name check on the native request, normalisation, reply source, turn rules. The
+request is put on record before anything is sent, the reply or failure as it arrives. What differs between the verbs is
+only the source of replies and who keeps the record.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from replaykit import turn_rules
+from replaykit.budget import BudgetSpent, Ledger
+from replaykit.episode import Diagnostic, LostTurn, TurnLost
+from replaykit.errors import ToolNameMismatch
+from replaykit.seats import (
+    ReplySource,
+    SeatFailure,
+    SeatReply,
+    SeatRequest,
+    TransportRequest,
+    WireExchange,
+    check_tool_names,
+    normalise_message,
+)
+from replaykit.settings import TAU3_TEXT_1, TransportSettings
+
+
+class Record(Protocol):
+    """Who keeps the record of an episode: a journal, or a comparison with one."""
+
+    def request(self, request: SeatRequest) -> None:
+        """A native request, before it is sent."""
+
+    def exchange(self, number: int, exchange: WireExchange) -> None:
+        """One wire exchange, as it ends."""
+
+    def reply(self, number: int, reply: SeatReply) -> None:
+        """The reply to a request."""
+
+    def failure(self, number: int, failure: SeatFailure) -> None:
+        """A request that got no usable reply."""
+
+    def end(self, number: int, end: dict[str, Any]) -> None:
+        """A request that was not sent, and why."""
+
+
+class Gateway:
+    """The three seats of one episode. One episode, one gateway, one thread.
+
+    Args:
+        sources: Who answers, by seat.
+        record: Who keeps the record.
+        ledger: What may be spent.
+        settings: What every seat is asked with.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        sources: Mapping[str, ReplySource],
+        record: Record,
+        ledger: Ledger,
+        settings: TransportSettings = TAU3_TEXT_1,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._sources, self._record, self._ledger, self._settings, self._clock = sources, record, ledger, settings, clock
+        self._side: dict[str, dict[str, Any]] = {}
+        self._normal: dict[int, tuple[dict, dict]] = {}
+        self.diagnostics: list[Diagnostic] = []
+
+    def ask(self, request: SeatRequest) -> SeatReply:
+        """Answer one native request.
+
+        Raises:
+            TurnLost: the turn cannot be used; the episode ends.
+        """
+        self._record.request(request)
+        self._debit(request)
+        self._check_names(request)
+        reply = self._answer(request, self._normalise(request))
+        lost, oddities = turn_rules.judge_reply(request, reply, self._settings)
+        self.diagnostics += oddities
+        if lost is not None:
+            raise TurnLost(lost)
+        return reply
+
+    def _debit(self, request: SeatRequest) -> None:
+        try:
+            self._ledger.debit()
+        except BudgetSpent as spent:
+            self._spent(request, spent)
+
+    def _spent(self, request: SeatRequest, spent: BudgetSpent) -> None:
+        self._record.end(request.number, {"reason": "budget", "limit": spent.limit})
+        raise TurnLost(turn_rules.spent(request, spent.limit)) from spent
+
+    def _check_names(self, request: SeatRequest) -> None:
+        try:
+            check_tool_names(request.messages)
+        except ToolNameMismatch as mismatch:
+            detail = {"pointer": mismatch.pointer, "outer": mismatch.outer, "inner": mismatch.inner}
+            self._record.end(request.number, {"reason": "tool_name_mismatch", **detail})
+            self.diagnostics.append(Diagnostic("gateway.tool_name_mismatch", {"number": request.number, **detail}))
+            raise TurnLost(LostTurn(request.seat, request.number, "tool_name_mismatch", "unexpected_error", str(mismatch))) from mismatch
+
+    def _normalise(self, request: SeatRequest) -> TransportRequest:
+        settings = {
+            "temperature": self._settings.temperature,
+            "top_p": self._settings.top_p,
+            "max_output_tokens": self._settings.output_tokens[request.seat],
+        }
+        if request.seat != "judge" and request.arguments.get("seed") is not None:
+            settings["seed"] = request.arguments["seed"]
+        deadline_s = min(self._settings.request_s, max(0.0, self._ledger.remaining_s()))
+        return TransportRequest(
+            seat=request.seat,
+            number=request.number,
+            model=request.model,
+            messages=[self._normal_message(m) for m in request.messages],
+            tools=request.tools,
+            tool_choice=request.tool_choice,
+            settings=settings,
+            deadline_s=deadline_s,
+            side=self._side.setdefault(request.seat, {}),
+        )
+
+    def _normal_message(self, message: dict) -> dict:
+        """Each message once: tau2's history is a growing list of the same dictionaries."""
+        known = self._normal.get(id(message))
+        if known is None or known[0] is not message:
+            known = self._normal[id(message)] = (message, normalise_message(message))
+        return known[1]
+
+    def _answer(self, request: SeatRequest, asked: TransportRequest) -> SeatReply:
+        began = self._clock()
+        try:
+            reply = self._sources[request.seat].ask(asked, lambda exchange: self._exchange(request.number, exchange))
+        except SeatFailure as failure:
+            self._record.failure(request.number, failure)
+            raise TurnLost(turn_rules.failed(request, failure)) from failure
+        except BudgetSpent as spent:  # a recorded end, played again
+            self._spent(request, spent)
+        finally:
+            self._ledger.waiting_s += self._clock() - began
+        self._record.reply(request.number, reply)
+        self._side[request.seat].update(reply.side)
+        return reply
+
+    def _exchange(self, number: int, exchange: WireExchange) -> None:
+        self._ledger.connecting_s += exchange.timing.get("connect_s", 0.0)
+        self._record.exchange(number, exchange)

@@ -1,0 +1,288 @@
+"""Replay one cassette: the episode runs again on the recorded replies, and everything is compared.
+
+The gateway is the one that recorded; what differs is the source of replies (the cassette) and who keeps the record (a
+comparison). After a differing request the replay goes on with the recorded reply as long as the same seat asks, so
+that a report also says what became of the rest; the first divergence is the one to look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from replaykit import canonical, difference, policy, policy_record
+from replaykit.budget import Budget, BudgetSpent, Ledger
+from replaykit.cassette import Cassette, RecordedRequest
+from replaykit.divergence import Divergence, ReplayReport
+from replaykit.engine.protocol import Engine, SeatModels
+from replaykit.episode import EpisodeResult
+from replaykit.errors import EvidenceError
+from replaykit.fleet import Fleet
+from replaykit.gateway import Gateway
+from replaykit.offline import offline
+from replaykit.request_digest import RequestDigests
+from replaykit.seats import SEATS, SeatFailure, SeatReply, SeatRequest, TransportRequest, WireExchange
+
+CHECKS = (
+    "requests",
+    "request count",
+    "simulation",
+    "database hash",
+    "learner state",
+    "customer state",
+    "policy states",
+    "reward",
+    "termination",
+    "diagnostics",
+)
+
+
+class ReplayStopped(BaseException):
+    """The replay cannot go on: the cassette has no answer. Not an Exception, so that tau2 does not swallow it."""
+
+
+class CassetteSource:
+    """Answers from a cassette, by seat and position."""
+
+    def __init__(self, requests: tuple[RecordedRequest, ...]) -> None:
+        self._requests = requests
+
+    def ask(self, request: TransportRequest, on_exchange: Callable[[WireExchange], None]) -> SeatReply:
+        """What was recorded for this request.
+
+        Raises:
+            SeatFailure: it failed then, so it fails now.
+            BudgetSpent: a budget ended it.
+            ReplayStopped: nothing is recorded for it.
+        """
+        outcome = self._requests[request.number - 1].outcome
+        if isinstance(outcome, SeatReply):
+            return outcome
+        if isinstance(outcome, SeatFailure):
+            raise outcome
+        if isinstance(outcome, dict) and outcome.get("reason") == "budget":
+            raise BudgetSpent(str(outcome.get("limit")))
+        raise ReplayStopped
+
+
+class Comparison:
+    """Keeps the record of a replay by comparing it with the cassette's."""
+
+    def __init__(self, requests: tuple[RecordedRequest, ...]) -> None:
+        self._requests = requests
+        self._digests = RequestDigests()
+        self.divergences: list[Divergence] = []
+        self.asked = 0
+
+    def request(self, request: SeatRequest) -> None:
+        """Compare a native request with the recorded one.
+
+        Raises:
+            ReplayStopped: no request is recorded here, or another seat's.
+        """
+        self.asked += 1
+        if request.number > len(self._requests):
+            self.divergences.append(_extra(request, len(self._requests)))
+            raise ReplayStopped
+        recorded = self._requests[request.number - 1]
+        if recorded.seat != request.seat:
+            self.divergences.append(_other_seat(request, recorded))
+            raise ReplayStopped
+        if self._digests.of(request) != recorded.digest:
+            self.divergences.append(_request_divergence(request, recorded))
+
+    def exchange(self, number: int, exchange: WireExchange) -> None:
+        """A cassette has no wire."""
+
+    def reply(self, number: int, reply: SeatReply) -> None:
+        """Replies are the cassette's own."""
+
+    def failure(self, number: int, failure: SeatFailure) -> None:
+        """Failures are the cassette's own."""
+
+    def end(self, number: int, end: dict[str, Any]) -> None:
+        """A request that was not sent must not have been sent then."""
+        outcome = self._requests[number - 1].outcome
+        if isinstance(outcome, dict) and outcome.get("reason") == end["reason"]:
+            return
+        sentence = f"request {number} is refused now ({end['reason']}) and was answered when it was recorded"
+        self.divergences.append(Divergence("request", "", None, end, sentence, self._requests[number - 1].seat, number))
+
+
+def replay(cassette: Cassette, engine: Engine, fleet: Fleet, name: str) -> ReplayReport:
+    """Replay a cassette and report.
+
+    Args:
+        name: How the report names it (the path as the user gave it).
+
+    Raises:
+        UsageError: its panel is not in the fleet.
+        OfflineViolation: something opened a socket.
+    """
+    panel = fleet.panel(cassette.panel)
+    comparison = Comparison(cassette.requests)
+    source = CassetteSource(cassette.requests)
+    gateway = Gateway(dict.fromkeys(SEATS, source), comparison, Ledger(Budget(), lambda: 0.0), clock=lambda: 0.0)
+    result = None
+    with offline():
+        try:
+            result = engine.run(panel.domain, panel.scenario, _seed(cassette), _models(cassette), gateway.ask)
+        except ReplayStopped:
+            pass
+    divergences = comparison.divergences
+    if result is not None:
+        result.diagnostics.extend(gateway.diagnostics)
+        divergences = [*divergences, *_after(cassette, comparison, result, engine, panel)]
+    return _report(cassette, name, divergences, comparison.asked, result, engine, fleet)
+
+
+def _after(cassette: Cassette, comparison: Comparison, result: EpisodeResult, engine: Engine, panel: Any) -> list[Divergence]:
+    found = []
+    if comparison.asked < len(cassette.requests):
+        found.append(_missing(cassette.requests[comparison.asked], comparison.asked))
+    recorded = cassette.result
+    if recorded is not None:
+        found += _results(recorded, result)
+        found += _policy_states(cassette.footer.get("policy_states"), policy_record.final(engine, panel, result))
+    return found
+
+
+def _policy_states(recorded: Any, actual: dict) -> list[Divergence]:
+    """The first turn where the policy states part, then the final state."""
+    turns = recorded.get("turns") if isinstance(recorded, dict) else None
+    parting = policy.first_parting(turns or [], actual["turns"])
+    if parting is None:
+        return _compared("policy_state", recorded, canonical.encode(actual))
+    sentence = f"the policy state after message {parting['turn']} of the trajectory differs"
+    pointer = canonical.pointer("turns", parting["turn"])
+    return [Divergence("policy_state", pointer, parting["recorded"], parting["recomputed"], sentence)]
+
+
+# What is compared of a result, in order: divergence kind -> members.
+_MEMBERS = (
+    ("simulation", ("trajectory", "steps", "errors", "seed")),
+    ("initial_db_hash", ("initial_db_hash",)),
+    ("final_db_hash", ("final_db_hash",)),
+    ("learner_state", ("learner_state",)),
+    ("customer_state", ("customer_state",)),
+    ("reward", ("reward", "reward_info")),
+    ("reference_actions", ("reference_actions",)),
+    ("termination", ("termination",)),
+    ("lost_turn", ("lost_turn",)),
+    ("diagnostics", ("diagnostics",)),
+)
+# Found while recording only: a provider that echoes a key does so once.
+_RECORDING_ONLY = ("reply.secret_redacted",)
+
+
+def _results(recorded: EpisodeResult, actual: EpisodeResult) -> list[Divergence]:
+    left, right = (canonical.encode(r.to_dict()) for r in (recorded, actual))
+    left["diagnostics"] = [d for d in left["diagnostics"] if d["name"] not in _RECORDING_ONLY]
+    found = []
+    for kind, members in _MEMBERS:
+        found += _compared(kind, {m: left[m] for m in members}, {m: right[m] for m in members})
+    return found
+
+
+def _compared(kind: str, left: Any, right: Any) -> list[Divergence]:
+    if canonical.ordered(left) == canonical.ordered(right):
+        return []
+    first = difference.first(left, right)
+    sentence = f"{kind.replace('_', ' ')} differs at {first.pointer or 'the top'}: {_said(first.left)} was recorded, {_said(first.right)} came now"
+    return [Divergence(kind, first.pointer, first.left, first.right, sentence)]
+
+
+def _request_divergence(request: SeatRequest, recorded: RecordedRequest) -> Divergence:
+    first = difference.first(recorded.native.to_dict(), request.to_dict())
+    if first is None:
+        raise EvidenceError(f"the digest of request {request.number} does not fit its recorded content")
+    sentence = f"the {request.seat}'s request {request.number} differs at {first.pointer} ({_KIND_WORDS[first.kind]})"
+    return Divergence("request", first.pointer, first.left, first.right, sentence, request.seat, request.number, _environment(first))
+
+
+_KIND_WORDS = {
+    "value": "another value",
+    "type": "another type",
+    "number": "the same number in another spelling",
+    "missing": "recorded, but not asked now",
+    "extra": "asked now, but not recorded",
+    "order": "the same members in another order",
+}
+
+
+def _environment(first: difference.Difference) -> str | None:
+    """Python 3.13 appends a suggestion to the error text of an unexpected keyword argument."""
+    texts = [t for t in (first.left, first.right) if isinstance(t, str)]
+    if len(texts) == 2 and all("unexpected keyword argument" in t for t in texts) and sum("Did you mean" in t for t in texts) == 1:
+        return "Python 3.13 adds a suggestion to this error text: record and replay on the same side of 3.13"
+    return None
+
+
+def _extra(request: SeatRequest, count: int) -> Divergence:
+    sentence = f"the {request.seat} is asked a request {request.number}, but only {count} were recorded"
+    return Divergence("extra_request", "", difference.MISSING, request.to_dict(), sentence, request.seat, request.number)
+
+
+def _other_seat(request: SeatRequest, recorded: RecordedRequest) -> Divergence:
+    sentence = f"request {request.number} goes to the {request.seat} now and went to the {recorded.seat} when it was recorded"
+    return Divergence("request", "/seat", recorded.seat, request.seat, sentence, request.seat, request.number)
+
+
+def _missing(recorded: RecordedRequest, asked: int) -> Divergence:
+    sentence = f"the {recorded.seat}'s request {recorded.number} was recorded, but the episode ended after {asked} requests"
+    return Divergence("missing_request", "", recorded.native.to_dict(), difference.MISSING, sentence, recorded.seat, recorded.number)
+
+
+def _report(
+    cassette: Cassette, name: str, divergences: list[Divergence], asked: int, result: EpisodeResult | None, engine: Engine, fleet: Fleet
+) -> ReplayReport:
+    status = "diverged" if divergences else "incomplete" if cassette.interrupted else "equal"
+    return ReplayReport(
+        cassette=name,
+        panel=cassette.panel,
+        digest=cassette.digest,
+        status=status,
+        requests=asked,
+        checked=CHECKS if result is not None and not cassette.interrupted else CHECKS[:1],
+        divergences=tuple(divergences),
+        notes=tuple(_notes(cassette, engine, fleet)),
+        final_db_hash=result.final_db_hash if result else None,
+        reward=result.reward if result else None,
+        termination=result.termination if result else None,
+    )
+
+
+def _notes(cassette: Cassette, engine: Engine, fleet: Fleet) -> list[str]:
+    notes = []
+    recorded, actual = cassette.header["engine"], engine.identity.to_dict()
+    if recorded != actual:
+        parts = [k for k in actual if recorded.get(k) != actual[k]]
+        notes.append(f"recorded on another engine ({', '.join(parts)} differ)")
+    if cassette.header["fleet_digest"] != fleet.digest:
+        notes.append("recorded with another fleet")
+    if cassette.interrupted:
+        notes.append("the recording is interrupted: only its whole records were replayed")
+    return notes
+
+
+def _seed(cassette: Cassette) -> int:
+    return cassette.header["seeds"]["trial"]
+
+
+def _models(cassette: Cassette) -> SeatModels:
+    """What tau2 was configured with: it stands in the native requests; a seat that was never asked keeps a default."""
+    header, first = cassette.header, {}
+    for recorded in cassette.requests:
+        if recorded.seat not in first:
+            native = recorded.native
+            arguments = {k: v for k, v in native.arguments.items() if k not in ("seed", "num_retries")}
+            first[recorded.seat] = (native.model, arguments)
+    seats = {"learner": header["arm"].get("learner"), "customer": header["roster"].get("customer"), "judge": header["roster"].get("judge")}
+    return SeatModels(*[first.get(s) or ((seats[s] or {}).get("model", "unknown"), {}) for s in SEATS])
+
+
+def _said(value: Any) -> str:
+    if value == difference.MISSING:
+        return "nothing"
+    text = canonical.ordered(value).decode("utf-8", "replace")
+    return text if len(text) <= 120 else text[:117] + "…"

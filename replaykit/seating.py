@@ -1,0 +1,116 @@
+"""Put reply sources on the three seats: from an arm file, or from the labelled controls of a loopback provider."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from replaykit import transports
+from replaykit.arm import Arm, SeatConfig, arm_header
+from replaykit.controls import identities
+from replaykit.controls.server import ControlProvider
+from replaykit.engine import pins
+from replaykit.engine.protocol import Scenario, SeatModels
+from replaykit.errors import UsageError
+from replaykit.seats import SEATS, ReplySource
+from replaykit.transports.sender import Sender
+
+CONTROLS = ("one-exchange", "reference")
+CONTROL_KEY = "control-key-000000"
+
+
+@dataclass(frozen=True, slots=True)
+class Seating:
+    """Who answers in one episode, and how a cassette names them.
+
+    Attributes:
+        sources: Reply source by seat.
+        models: What tau2 is configured with.
+        header: ``arm``, ``roster``, ``controls`` and ``transports`` of the cassette's header.
+        secrets: Values that may appear in no file.
+    """
+
+    sources: Mapping[str, ReplySource]
+    models: SeatModels
+    header: dict
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def arm_name(self) -> str:
+        """Short name of the arm."""
+        return self.header["arm"]["name"]
+
+
+def from_arm(arm: Arm, sender: Sender, environment: Mapping[str, str] = os.environ) -> Seating:
+    """Seats as an arm file says.
+
+    Raises:
+        UsageError: a transport is unknown or an environment variable is not set.
+    """
+    secrets = {seat: _key(arm.seat(seat), seat, environment) for seat in SEATS}
+    sources = {seat: _source(arm.seat(seat), secrets[seat], sender) for seat in SEATS}
+    header = arm.header() | {"controls": None, "transports": {seat: _identity(sources[seat]) for seat in SEATS}}
+    models = SeatModels(*[(arm.seat(seat).model, dict(arm.seat(seat).arguments)) for seat in SEATS])
+    return Seating(sources, models, header, tuple(s for s in secrets.values() if s))
+
+
+def from_controls(kind: str, scenario: Scenario, case: str, provider: ControlProvider, sender: Sender) -> Seating:
+    """The labelled controls ``one-exchange`` or ``reference`` at a loopback provider, asked over real HTTP.
+
+    Args:
+        case: A name for this episode at the provider.
+
+    Raises:
+        UsageError: there are no such controls.
+    """
+    if kind not in CONTROLS:
+        raise UsageError(f"there are no controls {kind!r}: use one of {', '.join(CONTROLS)}")
+    hosts = identities.one_exchange() if kind == "one-exchange" else identities.reference(_control_scenario(scenario))
+    provider.add_case(case, hosts, key=CONTROL_KEY)
+    factory = transports.load("openai-chat")
+    sources = {
+        seat: factory(provider.base_url(case, seat), pins.DEFAULT_MODEL, CONTROL_KEY, sender) for seat in SEATS
+    }
+    named = {seat: {"transport": "openai-chat", "model": pins.DEFAULT_MODEL, "control": hosts[seat].to_dict()} for seat in SEATS}
+    header = arm_header(kind, named["learner"], _roster_part(hosts["customer"], kind), _roster_part(hosts["judge"], kind))
+    header |= {"controls": kind, "transports": {seat: _without_place(_identity(sources[seat])) for seat in SEATS}}
+    models = SeatModels(*[(pins.DEFAULT_MODEL, dict(pins.DEFAULT_ARGUMENTS)) for _ in SEATS])
+    return Seating(sources, models, header, (CONTROL_KEY,))
+
+
+def _roster_part(host: identities.Identity, kind: str) -> dict:
+    """A control in a roster: its label and kind; what it says depends on the panel and is not part of the roster."""
+    return {"transport": "openai-chat", "model": pins.DEFAULT_MODEL, "control": host.label, "set": kind}
+
+
+def _control_scenario(scenario: Scenario) -> identities.Scenario:
+    actions = tuple(identities.Action(a["name"], a["arguments"]) for a in scenario.reference_actions)
+    return identities.Scenario(actions, scenario.communicate_info, scenario.assertions)
+
+
+def _key(config: SeatConfig, seat: str, environment: Mapping[str, str]) -> str | None:
+    if config.key_env is None:
+        return None
+    key = environment.get(config.key_env)
+    if not key:
+        raise UsageError(f"the {seat}'s key is to come from the environment variable {config.key_env}, which is not set")
+    return key
+
+
+def _source(config: SeatConfig, key: str | None, sender: Sender) -> ReplySource:
+    factory = transports.load(config.transport)
+    options = {k: v for k, v in (("headers", config.headers), ("body_fields", config.body), ("dialect", config.dialect)) if v}
+    if config.base_url is None:
+        raise UsageError(f"the transport {config.transport} needs a base_url in the arm file")
+    return factory(config.base_url, config.model, key, sender, **options)
+
+
+def _identity(source: ReplySource) -> dict:
+    describe = getattr(source, "identity", None)
+    return describe() if describe else {"name": type(source).__name__}
+
+
+def _without_place(identity: dict) -> dict:
+    """A control's port is new in every run and says nothing."""
+    return {k: v for k, v in identity.items() if k != "base_url"}
