@@ -1,6 +1,7 @@
 """Transports by name: built in, registered by another package, or ``module:attribute``. Importing this loads none.
 
-A factory takes the keywords ``base_url, model, key, sender, headers, body_fields, dialect`` and returns a `ReplySource`.
+A factory takes the keywords ``base_url, model, key, sender, headers, body_fields, dialect`` and
+returns a `ReplySource`.
 """
 
 from __future__ import annotations
@@ -65,5 +66,5 @@ def _registered() -> dict[str, list[str]]:
 
     places: dict[str, list[str]] = {}
     for entry in entry_points(group=ENTRY_POINT_GROUP):
-        places.setdefault(entry.name, []).append(entry.value)
+        places.setdefault(entry.name, []).append(f"{entry.module}:{entry.attr}")
     return places

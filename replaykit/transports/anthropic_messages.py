@@ -9,9 +9,8 @@ from typing import Any
 from replaykit import canonical
 from replaykit.seats import ReplyCall, SeatFailure, SeatReply, TransportRequest
 from replaykit.transports import bodies, history
-from replaykit.transports.bodies import malformed, member, object_text
+from replaykit.transports.bodies import is_count, malformed, member, object_text
 from replaykit.transports.history import Step
-from replaykit.transports.openai_chat import is_count
 from replaykit.transports.wire import Capabilities, Dialect, WireTransport, call_mark, join_url, one_of
 
 VERSIONS = ("2023-06-01", "2026-10-21")
@@ -27,7 +26,7 @@ _REWRITES = {
     "redundant_tool_name": "the second name of an assistant tool call is not sent",
     "system_apart": "leading system messages go in the member 'system'",
     "merged_turns": "neighbouring turns of one role are one turn, tool results first",
-    "call_ids": "a tool call id that repeats or holds other characters than letters, digits, _ and - is replaced by rule",
+    "call_ids": "a tool call id that repeats, or holds more than letters, digits, _ and -, is replaced by rule",
     "arguments_as_object": "the argument text of a call is sent as the JSON object it holds",
     "no_text": f"an assistant text that shows nothing is left out; such a user text is sent as {NO_TEXT!r}",
 }

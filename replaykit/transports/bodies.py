@@ -99,6 +99,11 @@ def optional_text(data: dict, key: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def is_count(value: Any) -> bool:
+    """Whether a value is a token count."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
 def _typed(headers: Mapping[str, Any], body: bytes, status: int) -> bytes:
     kind = (header(headers, "content-type") or "application/json").split(";")[0].strip().lower()
     if kind != "application/json" and not kind.endswith("+json"):

@@ -11,9 +11,8 @@ from replaykit import canonical
 from replaykit.errors import UsageError
 from replaykit.seats import ReplyCall, SeatFailure, SeatReply, TransportRequest
 from replaykit.transports import bodies, history
-from replaykit.transports.bodies import malformed, member, object_text
+from replaykit.transports.bodies import is_count, malformed, member, object_text
 from replaykit.transports.history import Call, Step
-from replaykit.transports.openai_chat import is_count
 from replaykit.transports.wire import Capabilities, Dialect, WireTransport, call_mark, join_url, one_of
 
 NO_TEXT = "(no text)"

@@ -9,7 +9,7 @@ from typing import Any
 from replaykit import canonical
 from replaykit.seats import ReplyCall, SeatReply, TransportRequest
 from replaykit.transports import bodies
-from replaykit.transports.bodies import malformed, member
+from replaykit.transports.bodies import is_count, malformed, member
 from replaykit.transports.wire import Capabilities, Dialect, WireTransport, call_mark, join_url, one_of
 
 FINISH = {"function_call": "tool_calls", "model_length": "length", "max_tokens": "length"}
@@ -173,11 +173,6 @@ def read_usage(usage: Any) -> dict[str, Any] | None:
         return None
     kept = {k: v for k, v in usage.items() if k not in ("prompt_tokens", "completion_tokens") or is_count(v)}
     return kept or None
-
-
-def is_count(value: Any) -> bool:
-    """Whether a value is a token count."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _only_choice(data: dict) -> dict:

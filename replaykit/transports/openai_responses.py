@@ -9,10 +9,9 @@ from typing import Any
 from replaykit import canonical
 from replaykit.seats import ReplyCall, SeatReply, TransportRequest
 from replaykit.transports import bodies, history
-from replaykit.transports.bodies import malformed, member
+from replaykit.transports.bodies import is_count, malformed, member
 from replaykit.transports.failures import error_under_200, read_error
 from replaykit.transports.history import Step
-from replaykit.transports.openai_chat import is_count
 from replaykit.transports.wire import Capabilities, Dialect, WireTransport, call_mark, join_url, one_of
 
 _INCOMPLETE = {"max_output_tokens": "length", "content_filter": "content_filter"}

@@ -308,10 +308,10 @@ def mark_cut(reply: SeatReply, limit: int | None) -> SeatReply:
 
 
 def code_digest(kind: type) -> str:
-    """Digest over the source of a transport's module and of the modules all wires share."""
-    own = pathlib.Path(inspect.getfile(kind))
-    shared = [pathlib.Path(__file__).with_name(name) for name in _SHARED_MODULES]
-    return canonical.digest({p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in [*shared, own]})
+    """Digest over the source of a transport's module, of those it inherits from, and of what all wires share."""
+    files = {pathlib.Path(__file__).with_name(name) for name in _SHARED_MODULES}
+    files |= {pathlib.Path(inspect.getfile(base)) for base in kind.__mro__ if base.__module__ != "builtins"}
+    return canonical.digest(sorted(hashlib.sha256(file.read_bytes()).hexdigest() for file in files))
 
 
 def _is_object(call: ReplyCall) -> bool:

@@ -14,7 +14,8 @@ import pytest
 from replaykit.seats import SeatFailure, SeatReply
 from replaykit.transports import bodies
 from replaykit.transports.sender import Sender
-from tests.transports.loopback import Loopback, dribble, response, silence, then_close, then_reset
+
+from .loopback import Loopback, dribble, response, silence, then_close, then_reset
 
 OK = response(b'{"ok":1}')
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n"
@@ -112,7 +113,9 @@ def test_a_full_backlog_is_cut_at_the_deadline(sender, exchanges):
         fillers = [_start_connecting(listener.getsockname()) for _ in range(4)]
         started = time.monotonic()
         with pytest.raises(SeatFailure) as caught:
-            sender.post(f"http://127.0.0.1:{listener.getsockname()[1]}", {}, b"{}", read, exchanges.append, deadline_s=0.4)
+            sender.post(
+                f"http://127.0.0.1:{listener.getsockname()[1]}", {}, b"{}", read, exchanges.append, deadline_s=0.4
+            )
         assert time.monotonic() - started < 0.9
         for filler in fillers:
             filler.close()
@@ -132,7 +135,7 @@ BROKEN = {
     "half a head": then_close(b"HTTP/1.1 200 OK\r\ncontent-ty"),
     "reset in the body": then_reset(HEAD + b"{"),
     "length larger than the body": then_close(response(b'{"ok":1}', length=99)),
-    "chunked without end": then_close(CHUNKED + b"8\r\n{\"ok\":1}\r\n"),
+    "chunked without end": then_close(CHUNKED + b'8\r\n{"ok":1}\r\n'),
     "bad chunk size": CHUNKED + b"zz\r\n",
     "not HTTP": b"SSH-2.0-x\r\n\r\n",
     "two lengths": OK.replace(b"\r\n\r\n", b"\r\ncontent-length: 7\r\n\r\n"),
@@ -213,7 +216,7 @@ def test_no_request_starts_on_a_connection_that_is_too_old(exchanges):
 TRAILING = {
     "a second response": OK + response(b'{"stale":1}'),
     "bytes beyond the length": OK + b"garbage",
-    "a response after the last chunk": CHUNKED + b"8\r\n{\"ok\":1}\r\n0\r\n\r\n" + response(b'{"stale":1}'),
+    "a response after the last chunk": CHUNKED + b'8\r\n{"ok":1}\r\n0\r\n\r\n' + response(b'{"stale":1}'),
 }
 
 
@@ -226,7 +229,7 @@ def test_bytes_after_a_response_never_answer_the_next_request(sender, exchanges,
 
 
 def test_a_clean_chunked_response_keeps_its_connection(sender, exchanges):
-    answer = b"HTTP/1.1 100 Continue\r\n\r\n" + CHUNKED + b"4;x=y\r\n{\"ok\r\n4\r\n\":1}\r\n0\r\n\r\n"
+    answer = b"HTTP/1.1 100 Continue\r\n\r\n" + CHUNKED + b'4;x=y\r\n{"ok\r\n4\r\n":1}\r\n0\r\n\r\n'
     with Loopback([answer]) as server:
         for _ in range(2):
             assert post(sender, server, exchanges).content == '{"ok":1}'
