@@ -40,6 +40,7 @@ HEADER_KEYS = (
     "created_by",
     "created_at",
 )
+DIGEST_LENGTH = 16  # hex digits of a request digest in a record: a check, since the request itself is there
 UNFOLDED_LIMIT = 256 * 1024 * 1024
 _REF = "$"
 

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from replaykit.cassette import Documents, Shared, body_bytes
+from replaykit.cassette import Documents, Pages, body_bytes
 from replaykit.store.wire import decoded
 
 
-def check_exchange(ordinal: int, record: dict, shared: Shared, bodies: Documents) -> None:
-    """Check an exchange's record.
+def check_exchange(position: int, record: dict, pages: Pages) -> None:
+    """Check the record of the file's exchange number ``position``.
 
     Raises:
         ValueError, KeyError, TypeError, AttributeError: it is no exchange, or body and headers do not agree.
     """
-    request, response = record["request"], record.get("response")
-    if not isinstance(request["method"], str) or not isinstance(shared.unfold(request["uri"]), str):
+    head = _check_side("request", record["request"], pages, pages.bodies, position)
+    if not isinstance(head["method"], str) or not isinstance(head["uri"], str):
         raise ValueError("the request has no method and address")
-    _check_side("request", request, shared, bodies, ordinal)
-    if response is not None:
-        if type(response["status"]["code"]) is not int:
+    if record["response"] is not None:
+        head = _check_side("response", record["response"], pages, pages.answers, position)
+        if type(head["status"]["code"]) is not int:
             raise ValueError("the response's status code is no number")
-        _check_side("response", response, shared, None, 0)
 
 
-def _check_side(side: str, packed: dict, shared: Shared, bodies: Documents | None, ordinal: int) -> None:
-    headers, body = shared.unfold(packed["headers"]), packed["body"]
-    if not isinstance(headers, dict) or not all(_is_texts(values) for values in headers.values()):
+def _check_side(side: str, packed: dict, pages: Pages, documents: Documents, position: int) -> dict:
+    head, body = pages.shared.unfold(packed["head"]), packed["body"]
+    if not all(_is_texts(values) for values in head["headers"].values()):
         raise ValueError(f"the {side}'s headers are not lists of text")
     if not (isinstance(body, dict) and "withheld" in body):
-        check_agreement(side, headers, lambda: body_bytes(body, shared, bodies, ordinal))
+        check_agreement(side, head["headers"], lambda: body_bytes(body, pages.shared, documents, position))
+    return head
 
 
 def _is_texts(values: object) -> bool:

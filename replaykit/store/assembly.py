@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from replaykit.cassette import (
+    DIGEST_LENGTH,
     HEADER_KEYS,
+    UNFIT,
     Cassette,
-    Documents,
+    Pages,
     RecordedRequest,
-    Shared,
 )
 from replaykit.errors import EvidenceError
 from replaykit.request_digest import RequestDigests
@@ -20,7 +21,7 @@ from replaykit.seats import SEATS, SeatFailure, SeatReply
 from replaykit.store.agreement import check_exchange
 
 _SHAPES: dict[str, dict[str, type | tuple[type, ...]]] = {
-    "header": dict.fromkeys(("engine", "settings", "budget", "roster", "arm", "seeds", "created_by"), object) | {"panel": str},
+    "header": {"schema": str, "panel": str, **dict.fromkeys(HEADER_KEYS[1:], object)},
     "request": {"n": int, "seat": str, "digest": str, "native": dict},
     "exchange": {"n": int, "attempt": int, "request": dict, "response": (dict, type(None))},
     "reply": {"n": int, "reply": dict},
@@ -37,11 +38,9 @@ class Assembly:
     """Takes the records of one cassette in file order."""
 
     def __init__(self, path: Path | None) -> None:
-        self.shared = Shared()
+        self.pages = Pages()
         self._path = path
         self._offset = 0
-        self._natives = Documents(self.shared)
-        self._bodies = Documents(self.shared)
         self._digests = RequestDigests()
         self._header: dict = {}
         self._requests: dict[int, RecordedRequest] = {}
@@ -62,19 +61,16 @@ class Assembly:
         try:
             self._check_shape(record)
             for value in record.pop("new", ()):
-                self.shared.add(value)
+                self.pages.shared.add(value)
             _TAKERS[record["kind"]](self, record)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except UNFIT as error:
             raise self._fault(f"a {record.get('kind')} record is not well formed: {_reason(error)}") from error
 
     def cassette(self, digest: str, whole_bytes: int) -> Cassette:
         """What the records make."""
-        requests = tuple(
-            replace(request, exchange_records=tuple(self._exchanges.get(number, ()))) for number, request in self._requests.items()
-        )
         return Cassette(
             header=self._header,
-            requests=requests,
+            requests=tuple(map(self._with_exchanges, self._requests.values())),
             states=tuple(self._states),
             notes=tuple(self._notes),
             footer=self._footer,
@@ -82,6 +78,9 @@ class Assembly:
             whole_bytes=whole_bytes,
             path=self._path,
         )
+
+    def _with_exchanges(self, request: RecordedRequest) -> RecordedRequest:
+        return replace(request, exchange_records=tuple(self._exchanges.get(request.number, ())))
 
     def askers(self) -> dict[int, str]:
         """The seat of each request number."""
@@ -97,15 +96,12 @@ class Assembly:
         for member, kind in shape.items():
             if member not in record:
                 raise ValueError(f"it lacks {member}")
-            if not isinstance(record[member], kind) or isinstance(record[member], bool) and kind is int:
+            if not isinstance(record[member], kind) or (kind is int and isinstance(record[member], bool)):
                 raise ValueError(f"its {member} is a {type(record[member]).__name__}")
         if not isinstance(record.get("new", []), list):
             raise ValueError("its new shared values are no list")
 
     def _take_header(self, record: dict) -> None:
-        missing = [key for key in HEADER_KEYS if key not in record]
-        if missing:
-            raise ValueError(f"it lacks {', '.join(missing)}")
         self._header = {key: value for key, value in record.items() if key != "kind"}
 
     def _take_request(self, record: dict) -> None:
@@ -114,44 +110,45 @@ class Assembly:
             raise ValueError(f"request {number} comes where request {len(self._requests) + 1} was due")
         if record["seat"] not in SEATS:
             raise ValueError(f"there is no seat {record['seat']!r}")
-        self._natives.add(number, record["native"])
-        request = RecordedRequest(
-            number, record["seat"], record["digest"], None, (), self._natives, self._bodies, self.shared
-        )
+        self.pages.natives.add(number, record["native"])
+        request = RecordedRequest(number, record["seat"], "", None, (), self.pages)
         native = request.native
-        if native.seat != request.seat or self._digests.of(native) != request.digest:
+        digest = self._digests.of(native)
+        if native.seat != request.seat or len(record["digest"]) < DIGEST_LENGTH or not digest.startswith(record["digest"]):
             raise ValueError(f"request {number} is not the one its digest names")
-        self._requests[number] = request
+        self._requests[number] = replace(request, digest=digest)
 
     def _take_exchange(self, record: dict) -> None:
         self._asked(record["n"])
         self.exchange_count += 1
-        body = record["request"].get("body")
-        if isinstance(body, dict) and ("is" in body or "like" in body):
-            self._bodies.add(self.exchange_count, body)
-            self._bodies.value(self.exchange_count)
-        check_exchange(self.exchange_count, record, self.shared, self._bodies)
+        for side, documents in (("request", self.pages.bodies), ("response", self.pages.answers)):
+            body = (record[side] or {}).get("body")
+            if isinstance(body, dict) and ("is" in body or "like" in body):
+                documents.add(self.exchange_count, body)
+                documents.value(self.exchange_count)
+        check_exchange(self.exchange_count, record, self.pages)
         self._exchanges.setdefault(record["n"], []).append((self.exchange_count, record))
 
     def _take_reply(self, record: dict) -> None:
-        self._outcome(record["n"], SeatReply.from_dict(self.shared.unfold(record["reply"])))
+        self.pages.replies.add(record["n"], record["reply"])
+        self._outcome(record["n"], SeatReply.from_dict(self.pages.replies.value(record["n"])))
 
     def _take_failure(self, record: dict) -> None:
-        self._outcome(record["n"], SeatFailure.from_dict(self.shared.unfold(record["failure"])))
+        self._outcome(record["n"], SeatFailure.from_dict(self.pages.shared.unfold(record["failure"])))
 
     def _take_end(self, record: dict) -> None:
-        self._outcome(record["n"], self.shared.unfold(record["end"]))
+        self._outcome(record["n"], self.pages.shared.unfold(record["end"]))
 
     def _take_state(self, record: dict) -> None:
         self._states.append((record["turn"], record["digest"]))
 
     def _take_note(self, record: dict) -> None:
-        self._notes.append(self.shared.unfold(record["note"]))
+        self._notes.append(self.pages.shared.unfold(record["note"]))
 
     def _take_result(self, record: dict) -> None:
         if self._result is not None:
             raise ValueError("there are two results")
-        self._result = {key: self.shared.unfold(value) for key, value in record.items() if key != "kind"}
+        self._result = {key: self.pages.shared.unfold(value) for key, value in record.items() if key != "kind"}
 
     def _take_footer(self, record: dict) -> None:
         if self._result is None:

@@ -15,17 +15,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from replaykit.cassette import HEADER_KEYS, SCHEMA
+from replaykit.cassette import DIGEST_LENGTH, HEADER_KEYS, SCHEMA
 from replaykit.errors import Incomplete, InternalError, UsageError
 from replaykit.request_digest import RequestDigests
 from replaykit.seats import SeatFailure, SeatReply, SeatRequest, WireExchange
 from replaykit.store import lines, reader, reopening
 from replaykit.store.assembly import Assembly
 from replaykit.store.container import Compression, index
-from replaykit.store.packing import Lane, Packer
+from replaykit.store.packing import Lane, Packer, ShapeLane
 from replaykit.store.redaction import Redactor
-from replaykit.store.wire import BodyLane, pack_exchange
+from replaykit.store.wire import WireLanes
 
+LONG_FIELDS = ("result", "policy_states")  # kept out of the footer, so that it stays short to read
 SUMMARY_KEYS = ("termination", "reward", "steps", "errors", "initial_db_hash", "final_db_hash", "seed")
 
 
@@ -116,22 +117,25 @@ class Journal:
             self._askers[request.number] = request.seat
             stored = seat.redacted(request, self._redactor)
             digest = self._digests.of(stored)
-            document = stored.to_dict()
-            native = seat.natives.pack(request.number, document, self._packer)
-            self._write({"kind": "request", "n": request.number, "seat": request.seat, "digest": digest, "native": native})
+            native = seat.natives.pack(request.number, stored.to_dict(), self._packer)
+            about = {"n": request.number, "seat": request.seat, "digest": digest[:DIGEST_LENGTH]}
+            self._write({"kind": "request", **about, "native": native})
         return digest
 
     def exchange(self, number: int, exchange: WireExchange) -> None:
         """Write one wire exchange of request ``number``."""
         with self._lock:
             self._exchange_count += 1
-            bodies = self._seat(self._askers[number]).bodies
-            packed = pack_exchange(self._exchange_count, exchange, bodies, self._packer, self._redactor)
+            wire = self._seat(self._askers[number]).wire
+            packed = wire.pack(self._exchange_count, exchange, self._packer, self._redactor)
             self._write({"kind": "exchange", "n": number, **packed})
 
     def reply(self, number: int, reply: SeatReply) -> None:
         """Write what a seat answered."""
-        self._record("reply", {"n": number}, "reply", reply.to_dict())
+        with self._lock:
+            clean = self._redactor.value(reply.to_dict())
+            packed = self._seat(self._askers[number]).replies.pack(number, clean, self._packer)
+            self._write({"kind": "reply", "n": number, "reply": packed})
 
     def failure(self, number: int, failure: SeatFailure) -> None:
         """Write that a seat gave no usable reply."""
@@ -159,15 +163,11 @@ class Journal:
         """
         with self._lock:
             clean = self._redactor.value(dict(fields))
-            result = clean.get("result") or {}
-            body = {key: self._packer.tree(clean[key]) for key in ("result", "policy_states") if key in clean}
-            self._write({"kind": "result", **body})
+            long = {key: self._packer.tree(clean[key]) for key in LONG_FIELDS if key in clean}
+            self._write({"kind": "result", **long})
             self._end_frame()
-            footer_offset, digest = self._size, self._whole.hexdigest()
-            others = {key: value for key, value in clean.items() if key not in ("result", "policy_states")}
-            self._write(
-                {"kind": "footer", "summary": _summary(result), "fields": others, "counts": dict(self._counts), "digest": digest}
-            )
+            footer_offset = self._size
+            self._write(self._footer(clean))
             self._end_frame()
             if self._compression:
                 self._append(index(footer_offset, self._stored.digest()))
@@ -184,9 +184,18 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self.abandon()
 
+    def _footer(self, fields: dict) -> dict:
+        return {
+            "kind": "footer",
+            "summary": _summary(fields.get("result") or {}),
+            "fields": {key: value for key, value in fields.items() if key not in LONG_FIELDS},
+            "counts": dict(self._counts),
+            "digest": self._whole.hexdigest(),
+        }
+
     def _continue(self, found: reader.Records, assembly: Assembly, data: bytes) -> None:
         whole = data[:found.whole_bytes]
-        for value in assembly.shared.values():
+        for value in assembly.pages.shared.values():
             self._packer.know(value)
         self._askers = assembly.askers()
         self._exchange_count = assembly.exchange_count
@@ -222,7 +231,7 @@ class Journal:
 
     def _append(self, data: bytes) -> None:
         if self._file is None:
-            raise InternalError(f"{self.path}: the cassette is already closed") if not self._failed else Incomplete(self._failed)
+            raise Incomplete(self._failed) if self._failed else InternalError(f"{self.path} is already closed")
         try:
             _write_all(self._file, data)
         except OSError as error:
@@ -248,11 +257,12 @@ class Journal:
 class _Seat:
     """What the journal remembers of one seat, to write only what is new."""
 
-    __slots__ = ("natives", "bodies", "_given", "_clean", "_tools", "_clean_tools")
+    __slots__ = ("_clean", "_clean_tools", "_given", "_tools", "natives", "replies", "wire")
 
     def __init__(self) -> None:
         self.natives = Lane()
-        self.bodies = BodyLane()
+        self.wire = WireLanes()
+        self.replies = ShapeLane()
         self._given: list[dict] = []
         self._clean: list[dict] = []
         self._tools: Any = None

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from operator import is_
 from typing import Any
 
 from replaykit import canonical
 
-SHARE_FROM = 32  # characters; below, a reference and the shared value cost more than the text itself
+SHARE_FROM = 20  # characters; below, a reference and the shared value cost more than the text itself
 _REF = "$"
 
 
 class Packer:
     """Numbers the shared values of one cassette; ``new`` holds those no record carries yet."""
 
-    __slots__ = ("new", "_count", "_texts", "_items")
+    __slots__ = ("_count", "_items", "_texts", "new")
 
     def __init__(self) -> None:
         self.new: list[Any] = []
@@ -86,17 +87,18 @@ def _escaped(packed: dict) -> dict:
 
 
 class Lane:
-    """The documents of one seat, each packed as a change to the one before.
+    """The growing documents of one seat, each packed as a change to the one before.
 
     Items of lists are recognised by identity first, so an item must not be changed after it was given in.
     """
 
-    __slots__ = ("number", "document", "_rows")
+    __slots__ = ("_kept", "_rows", "document", "number")
 
     def __init__(self) -> None:
         self.number = 0
         self.document: dict[str, Any] = {}
         self._rows: dict[str, list[dict]] = {}
+        self._kept: dict[str, int] = {}
 
     def pack(self, number: int, document: dict, packer: Packer) -> dict:
         """Pack a document and remember it as the one that the next is like."""
@@ -104,43 +106,80 @@ class Lane:
         if self.number and list(document) == list(self.document) and rows.keys() == self._rows.keys():
             packed = self._change(document, rows, packer)
         else:
-            members = {key: rows.get(key) or packer.tree(value) for key, value in document.items()}
-            packed = {"is": _escaped(members)}
+            packed = {"is": _escaped({key: rows.get(key) or packer.tree(value) for key, value in document.items()})}
         self.number, self.document, self._rows = number, document, rows
         return packed
 
     def _references(self, key: str, value: list[dict], packer: Packer) -> list[dict]:
-        before, known = self.document.get(key), self._rows.get(key, [])
-        kept = _common(before, value) if known else 0
+        known = self._rows.get(key, [])
+        kept = self._kept[key] = _common(self.document[key], value) if known else 0
         return known[:kept] + [packer.item(item) for item in value[kept:]]
 
     def _change(self, document: dict, rows: dict[str, list[dict]], packer: Packer) -> dict:
-        packed: dict[str, Any] = {"like": self.number}
-        grow = {key: self._growth(key, references) for key, references in rows.items() if references != self._rows[key]}
-        changed = {key: packer.tree(v) for key, v in document.items() if key not in rows and not _same(v, self.document[key])}
-        if grow:
-            packed["grow"] = grow
-        if changed:
-            packed["set"] = _escaped(changed)
-        return packed
+        grown = {key: self._growth(key, references) for key, references in rows.items()}
+        changes = [
+            change
+            for key in document
+            if key not in rows
+            for change in differences(self.document[key], document[key], canonical.pointer(key))
+        ]
+        return _change(self.number, {key: growth for key, growth in grown.items() if growth}, changes, packer.tree)
 
-    def _growth(self, key: str, references: list[dict]) -> list:
-        before = self._rows[key]
-        kept = 0
+    def _growth(self, key: str, references: list[dict]) -> list | None:
+        before, kept = self._rows[key], self._kept[key]
         while kept < min(len(before), len(references)) and before[kept] == references[kept]:
             kept += 1
-        return [kept, *references[kept:]]
+        return None if kept == len(before) == len(references) else [kept, *references[kept:]]
+
+
+class ShapeLane:
+    """Small documents, each packed as a change to the last one of the same shape: the same members, other leaves."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last: dict[Any, tuple[int, Any]] = {}
+
+    def pack(self, number: int, document: Any, packer: Packer, form: str = "") -> dict:
+        """Pack a document and remember it for its shape and the form it was written in."""
+        shape = (form, _shape(document))
+        before, self._last[shape] = self._last.get(shape), (number, document)
+        if before is None:
+            return {"is": packer.inline(document)}
+        return _change(before[0], {}, differences(before[1], document, ""), packer.inline)
+
+
+def differences(before: Any, after: Any, place: str) -> Iterator[tuple[str, Any]]:
+    """Where two values differ: JSON pointers below ``place`` and the new values there."""
+    if type(before) is type(after) is dict and list(before) == list(after):
+        for key in after:
+            yield from differences(before[key], after[key], place + canonical.pointer(key))
+    elif type(before) is type(after) is list and len(before) == len(after):
+        for i, pair in enumerate(zip(before, after, strict=True)):
+            yield from differences(*pair, f"{place}/{i}")
+    elif before is not after and not canonical.same(before, after):
+        yield place, after
+
+
+def _change(number: int, grown: dict, changes: Iterable[tuple[str, Any]], pack: Callable[[Any], Any]) -> dict:
+    changed = {place: pack(value) for place, value in changes}
+    return {"like": number, **({"grow": grown} if grown else {}), **({"at": changed} if changed else {})}
+
+
+def _shape(value: Any) -> Any:
+    kind = type(value)
+    if kind is dict:
+        return tuple((key, _shape(part)) for key, part in value.items())
+    return tuple(map(_shape, value)) if kind is list else None
 
 
 def _is_rows(value: Any) -> bool:
     return type(value) is list and bool(value) and all(type(item) is dict and item for item in value)
 
 
-def _same(a: Any, b: Any) -> bool:
-    return a is b or canonical.same(a, b)
-
-
 def _common(before: list, value: list) -> int:
+    """How many items at the start are the very same objects."""
     if len(before) <= len(value) and all(map(is_, before, value)):
         return len(before)
-    return next((i for i, (a, b) in enumerate(zip(before, value, strict=False)) if a is not b), min(len(before), len(value)))
+    pairs = enumerate(zip(before, value, strict=False))
+    return next((i for i, (a, b) in pairs if a is not b), min(len(before), len(value)))

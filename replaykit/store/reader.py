@@ -57,7 +57,7 @@ def load(path: Path) -> bytes:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size > lines.MAX_FILE:
-                raise EvidenceError(f"{size} bytes are more than a cassette may have ({lines.MAX_FILE})", path, lines.MAX_FILE)
+                raise EvidenceError(f"larger than a cassette may be ({lines.MAX_FILE} bytes)", path, lines.MAX_FILE)
             data = file.read(lines.MAX_FILE + 1)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
@@ -160,7 +160,7 @@ def check_schema(line: bytes, path: Path | None) -> None:
     if version is None:
         raise EvidenceError("not a cassette: the first line names no cassette schema", path, 0)
     if version > VERSION:
-        raise SchemaTooNew(f"written in schema {schema}, and this replaykit reads up to {SCHEMA}: update replaykit", path, 0)
+        raise SchemaTooNew(f"written in {schema}, this replaykit reads up to {SCHEMA}: update replaykit", path, 0)
 
 
 def check_header(record: dict, path: Path | None) -> None:

@@ -17,11 +17,12 @@ MIN_SECRET = 8  # shorter ones would tear ordinary words apart
 _MIN_BASE64 = 10
 
 KEPT_REQUEST_HEADERS = frozenset(
-    ("accept", "accept-encoding", "anthropic-beta", "anthropic-version", "content-encoding", "content-length", "content-type", "user-agent")
+    """accept accept-encoding anthropic-beta anthropic-version content-encoding content-length content-type
+    user-agent""".split()
 )
 KEPT_RESPONSE_HEADERS = frozenset(
-    ("content-encoding", "content-length", "content-type", "date", "request-id", "retry-after", "retry-after-ms", "x-request-id",
-     "x-should-retry")
+    """content-encoding content-length content-type date request-id retry-after retry-after-ms x-request-id
+    x-should-retry""".split()
 )
 _KEPT = {"request": KEPT_REQUEST_HEADERS, "response": KEPT_RESPONSE_HEADERS}
 
@@ -31,33 +32,38 @@ SECRET_FIELDS = frozenset(
 )
 
 _WORD = "[A-Za-z0-9_-]"
+_TOKEN = "[A-Za-z0-9._~+/-]"
+_PEM = "[A-Z ]*PRIVATE KEY-----"
 _DIGIT_AHEAD = f"(?={_WORD}*[0-9])"
-# (literals one of which must occur, pattern, replacement): the literals make the usual text cheap to pass.
-_SHAPES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = tuple(
-    (literals, re.compile(pattern, re.DOTALL), replacement)
-    for literals, pattern, replacement in (
-        (("sk-",), rf"(?<![A-Za-z0-9_-])sk-{_DIGIT_AHEAD}{_WORD}{{20,}}", PLACEHOLDER),
-        (("AIza",), rf"AIza{_WORD}{{35}}", PLACEHOLDER),
-        (("hf_",), r"(?<![A-Za-z0-9_])hf_[A-Za-z0-9]{30,}", PLACEHOLDER),
-        (("nvapi-",), rf"nvapi-{_WORD}{{20,}}", PLACEHOLDER),
-        (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{36,}", PLACEHOLDER),
-        (("github_pat_",), r"github_pat_[A-Za-z0-9_]{22,}", PLACEHOLDER),
-        (("glpat-",), rf"glpat-{_WORD}{{20,}}", PLACEHOLDER),
-        (("gsk_",), r"(?<![A-Za-z0-9_])gsk_[A-Za-z0-9]{30,}", PLACEHOLDER),
-        (("xai-",), r"(?<![A-Za-z0-9_-])xai-[A-Za-z0-9]{40,}", PLACEHOLDER),
-        (("pplx-",), r"pplx-[A-Za-z0-9]{32,}", PLACEHOLDER),
-        (("AKIA", "ASIA"), r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])", PLACEHOLDER),
-        (("xox",), r"xox[abeprs]-[A-Za-z0-9-]{10,}", PLACEHOLDER),
-        (("eyJ",), rf"eyJ{_WORD}{{8,}}\.eyJ{_WORD}{{8,}}\.{_WORD}{{8,}}", PLACEHOLDER),
-        (("earer ", "EARER "), r"((?i:bearer) +)(?=[A-Za-z0-9._~+/-]*[0-9])[A-Za-z0-9._~+/-]{16,}=*", rf"\g<1>{PLACEHOLDER}"),
-        (("PRIVATE KEY",), r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", PLACEHOLDER),
-        (("://",), r"([A-Za-z][A-Za-z0-9+.-]*://)[^/\s:@\"'<>\\]+:[^/\s@\"'<>\\]+@", rf"\g<1>{PLACEHOLDER}@"),
-    )
+# Literals one of which must occur, pattern, replacement: the literals make the usual text cheap to pass.
+_TABLE = (
+    (("sk-",), rf"(?<![A-Za-z0-9_-])sk-{_DIGIT_AHEAD}{_WORD}{{20,}}", PLACEHOLDER),
+    (("AIza",), rf"AIza{_WORD}{{35}}", PLACEHOLDER),
+    (("hf_",), r"(?<![A-Za-z0-9_])hf_[A-Za-z0-9]{30,}", PLACEHOLDER),
+    (("nvapi-",), rf"nvapi-{_WORD}{{20,}}", PLACEHOLDER),
+    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{36,}", PLACEHOLDER),
+    (("github_pat_",), r"github_pat_[A-Za-z0-9_]{22,}", PLACEHOLDER),
+    (("glpat-",), rf"glpat-{_WORD}{{20,}}", PLACEHOLDER),
+    (("gsk_",), r"(?<![A-Za-z0-9_])gsk_[A-Za-z0-9]{30,}", PLACEHOLDER),
+    (("xai-",), r"(?<![A-Za-z0-9_-])xai-[A-Za-z0-9]{40,}", PLACEHOLDER),
+    (("pplx-",), r"pplx-[A-Za-z0-9]{32,}", PLACEHOLDER),
+    (("AKIA", "ASIA"), r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])", PLACEHOLDER),
+    (("xox",), r"xox[abeprs]-[A-Za-z0-9-]{10,}", PLACEHOLDER),
+    (("eyJ",), rf"eyJ{_WORD}{{8,}}\.eyJ{_WORD}{{8,}}\.{_WORD}{{8,}}", PLACEHOLDER),
+    (("earer ", "EARER "), rf"((?i:bearer) +)(?={_TOKEN}*[0-9]){_TOKEN}{{16,}}=*", rf"\g<1>{PLACEHOLDER}"),
+    (("PRIVATE KEY",), rf"-----BEGIN {_PEM}.*?(?:-----END {_PEM}|\Z)", PLACEHOLDER),
+    (("://",), r"([A-Za-z][A-Za-z0-9+.-]*://)[^/\s:@\"'<>\\]+:[^/\s@\"'<>\\]+@", rf"\g<1>{PLACEHOLDER}@"),
 )
-_QUERY = re.compile(r"([?&](?:key|api[-_]?key|access_token|token|auth|sig|signature|password|secret)=)[^&#\s\"]+", re.IGNORECASE)
-_FIELD = re.compile(
-    r'("(?:' + "|".join(sorted(name.replace("_", "[-_]?") for name in SECRET_FIELDS)) + r')"\s*:\s*")(?:[^"\\]|\\.)+', re.IGNORECASE
+_SHAPES = tuple((re.compile(pattern, re.DOTALL), replacement) for _, pattern, replacement in _TABLE)
+_LITERALS = tuple(literal for literals, _, _ in _TABLE for literal in literals)
+_QUERY = re.compile(
+    r"([?&](?:key|api[-_]?key|access_token|token|auth|sig|signature|password|secret)=)[^&#\s\"]+", re.IGNORECASE
 )
+_FIELD_NAMES = "|".join(sorted(name.replace("_", "[-_]?") for name in SECRET_FIELDS))
+_FIELD = re.compile(rf'("(?:{_FIELD_NAMES})"\s*:\s*")(?:[^"\\]|\\.)+', re.IGNORECASE)
+
+
+_WRITTEN = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class Redactor:
@@ -67,38 +73,35 @@ class Redactor:
         secrets: The values of every known key. Values shorter than 8 characters are left alone.
     """
 
-    __slots__ = ("_known",)
+    __slots__ = ("_forms", "_known")
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         forms = {form for secret in secrets if len(secret) >= MIN_SECRET for form in _spellings(secret)}
-        ordered = sorted(forms, key=lambda form: (-len(form), form))
-        self._known = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+        self._forms = sorted(forms, key=lambda form: (-len(form), form))
+        self._known = re.compile("|".join(map(re.escape, self._forms))) if forms else None
 
     def text(self, text: str) -> str:
         """Text without known secrets and without anything shaped like a key."""
+        if len(text) < MIN_SECRET or not self._suspects(text):
+            return text
         if self._known is not None:
             text = self._known.sub(PLACEHOLDER, text)
-        for literals, pattern, replacement in _SHAPES:
-            if any(literal in text for literal in literals):
-                text = pattern.sub(replacement, text)
+        for pattern, replacement in _SHAPES:
+            text = pattern.sub(replacement, text)
         return text
 
     def value(self, value: Any) -> Any:
         """Plain data with every key and every text redacted; members named like a credential lose their text."""
-        kind = type(value)
-        if kind is str:
-            return self.text(value)
-        if kind is dict:
-            return self._mapping(value)
-        if kind in (list, tuple):
-            parts = [self.value(part) for part in value]
-            return value if all(a is b for a, b in zip(parts, value, strict=True)) else parts
-        return value
+        if type(value) in (dict, list):
+            written = _WRITTEN(value)  # one look at the whole is much cheaper than one at each text
+            if not self._suspects(written) and not _FIELD.search(written):
+                return value
+        return self._deep(value)
 
     def headers(self, headers: Mapping[str, Iterable[str]], side: str) -> dict[str, list[str]]:
         """The headers worth keeping of one side, ``request`` or ``response``; names compare without case."""
-        kept = _KEPT[side]
-        return {name: [self.text(value) for value in values] for name, values in headers.items() if name.lower() in kept}
+        kept = {name: values for name, values in headers.items() if name.lower() in _KEPT[side]}
+        return {name: [self.text(value) for value in values] for name, values in kept.items()}
 
     def uri(self, uri: str) -> str:
         """An address without credentials in its authority or its query."""
@@ -107,6 +110,23 @@ class Redactor:
     def body(self, text: str) -> str:
         """The text of a body that is not plain JSON (a stream of events, a broken reply)."""
         return _FIELD.sub(rf"\g<1>{PLACEHOLDER}", self.text(text))
+
+    def _suspects(self, text: str) -> bool:
+        for literal in _LITERALS:
+            if literal in text:
+                return True
+        return any(map(text.__contains__, self._forms))
+
+    def _deep(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is str:
+            return self.text(value)
+        if kind is dict:
+            return self._mapping(value)
+        if kind in (list, tuple):
+            parts = [self._deep(part) for part in value]
+            return value if all(a is b for a, b in zip(parts, value, strict=True)) else parts
+        return value
 
     def _mapping(self, value: dict) -> dict:
         parts = {self._key(key): self._member(key, part) for key, part in value.items()}
@@ -119,16 +139,17 @@ class Redactor:
     def _member(self, key: Any, part: Any) -> Any:
         if type(part) is str and part and isinstance(key, str) and key.lower().replace("-", "_") in SECRET_FIELDS:
             return part if part == PLACEHOLDER else PLACEHOLDER
-        return self.value(part)
+        return self._deep(part)
 
 
 def _spellings(secret: str) -> Iterator[str]:
-    """A secret as it may stand in text: plain, escaped for JSON once or twice, for addresses, in base64."""
+    """A secret as it may stand in text: plain, escaped for JSON up to three times, for addresses, in base64."""
     yield secret
     for ascii_ in (True, False):
-        once = json.dumps(secret, ensure_ascii=ascii_)[1:-1]
-        yield once
-        yield json.dumps(once, ensure_ascii=ascii_)[1:-1]
+        escaped = secret
+        for _ in range(3):  # a reply's tool arguments are JSON in JSON, and are looked at once more as JSON
+            escaped = json.dumps(escaped, ensure_ascii=ascii_)[1:-1]
+            yield escaped
     for quoted in (quote(secret, safe="", errors="replace"), quote_plus(secret, errors="replace")):
         yield quoted
         yield re.sub("%[0-9A-F]{2}", lambda match: match.group().lower(), quoted)

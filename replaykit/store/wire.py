@@ -10,7 +10,7 @@ from typing import Any
 from replaykit import canonical
 from replaykit.errors import InternalError
 from replaykit.seats import WireExchange
-from replaykit.store.packing import Lane, Packer
+from replaykit.store.packing import Lane, Packer, ShapeLane
 from replaykit.store.redaction import Redactor
 
 _GROWING = ("messages", "input", "contents")
@@ -20,7 +20,7 @@ _SEPARATOR = {"compact": b",", "ascii": b",", "spaced": b", ", "default": b", "}
 class BodyLane:
     """The request bodies of one seat; each is packed as what it adds to the one before."""
 
-    __slots__ = ("_lane", "_raw", "_form", "_key", "_cut", "_redacted")
+    __slots__ = ("_cut", "_form", "_key", "_lane", "_raw", "_redacted")
 
     def __init__(self) -> None:
         self._lane = Lane()
@@ -30,21 +30,21 @@ class BodyLane:
         self._cut = 0
         self._redacted = False
 
-    def pack(self, ordinal: int, raw: bytes, packer: Packer, redactor: Redactor) -> dict | None:
-        """Pack the body of the file's exchange number ``ordinal``."""
+    def pack(self, position: int, raw: bytes, packer: Packer, redactor: Redactor) -> dict | None:
+        """Pack the body of the file's exchange number ``position``."""
         if not raw:
             return None
         items = self._appended(raw)
         if items is None:
-            return self._afresh(ordinal, raw, packer, redactor)
-        return self._grown(ordinal, raw, items, packer, redactor)
+            return self._afresh(position, raw, packer, redactor)
+        return self._grown(position, raw, items, packer, redactor)
 
     def _appended(self, raw: bytes) -> list | None:
         """The items that the growing list gained since the last body, or None when more than that changed."""
         if raw == self._raw:
             return []
-        tail = self._raw[self._cut:]
-        if not self._cut or len(raw) <= len(self._raw) or not raw.endswith(tail) or not raw.startswith(self._raw[:self._cut]):
+        head, tail = self._raw[:self._cut], self._raw[self._cut:]
+        if not head or len(raw) <= len(self._raw) or not raw.endswith(tail) or not raw.startswith(head):
             return None
         gained = raw[self._cut:len(raw) - len(tail)]
         separator = _SEPARATOR[self._form]
@@ -52,7 +52,7 @@ class BodyLane:
             return None
         return _exact_list(b"[" + gained[len(separator):] + b"]", self._form)
 
-    def _grown(self, ordinal: int, raw: bytes, items: list, packer: Packer, redactor: Redactor) -> dict:
+    def _grown(self, position: int, raw: bytes, items: list, packer: Packer, redactor: Redactor) -> dict:
         document = self._lane.document
         if items:
             clean = redactor.value(items)
@@ -60,21 +60,22 @@ class BodyLane:
             document = {**document, self._key: document[self._key] + clean}
             self._cut += len(raw) - len(self._raw)
         self._raw = raw
-        return self._packed(ordinal, document, packer)
+        return self._packed(position, document, packer)
 
-    def _afresh(self, ordinal: int, raw: bytes, packer: Packer, redactor: Redactor) -> dict:
+    def _afresh(self, position: int, raw: bytes, packer: Packer, redactor: Redactor) -> dict:
         value, form = exact_json(raw, self._form)
         if not isinstance(value, dict) or not value:
             return plain_body(raw, redactor)
         clean = redactor.value(value)
+        if form != self._form:
+            self._lane = Lane()
         self._redacted, self._raw, self._form = clean is not value, raw, form
         self._key = next((key for key in _GROWING if isinstance(value.get(key), list) and value[key]), "")
         self._cut = _end_of_list(value, self._key, form) if self._key else 0
-        return self._packed(ordinal, clean, packer)
+        return self._packed(position, clean, packer)
 
-    def _packed(self, ordinal: int, document: dict, packer: Packer) -> dict:
-        packed = {"json": self._form, **self._lane.pack(ordinal, document, packer)}
-        return {**packed, "redacted": True} if self._redacted else packed
+    def _packed(self, position: int, document: dict, packer: Packer) -> dict:
+        return _marked(self._lane.pack(position, document, packer), self._form, self._redacted)
 
 
 def _exact_list(raw: bytes, form: str) -> list | None:
@@ -93,7 +94,8 @@ def exact_json(raw: bytes, first: str = "") -> tuple[Any, str]:
     """The value of a JSON body and the form that gives exactly these bytes back; ``(None, "")`` when none does."""
     try:
         value = json.loads(raw.decode("utf-8"))
-        form = next((form for form in (first, *canonical.WIRE_FORMS) if form and canonical.wire(value, form) == raw), "")
+        forms = (first, *canonical.WIRE_FORMS) if first else canonical.WIRE_FORMS
+        form = next((form for form in forms if canonical.wire(value, form) == raw), "")
     except (ValueError, RecursionError):
         return None, ""
     return (value, form) if form else (None, "")
@@ -107,18 +109,6 @@ def plain_body(raw: bytes, redactor: Redactor) -> dict:
         return {"text": clean.decode("utf-8")}
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(clean).decode("ascii")}
-
-
-def reply_body(raw: bytes, packer: Packer, redactor: Redactor) -> dict | None:
-    """Pack a response body."""
-    if not raw:
-        return None
-    value, form = exact_json(raw)
-    if not isinstance(value, (dict, list)):
-        return plain_body(raw, redactor)
-    clean = redactor.value(value)
-    packed = {"json": form, "value": packer.inline(clean)}
-    return packed if clean is value else {**packed, "redacted": True}
 
 
 def decoded(raw: bytes, encoding: str) -> bytes | None:
@@ -162,59 +152,76 @@ _DECODERS = {
 }
 
 
-def pack_exchange(
-    ordinal: int, exchange: WireExchange, lane: BodyLane, packer: Packer, redactor: Redactor
+class WireLanes:
+    """Packs the wire exchanges of one seat."""
+
+    __slots__ = ("_answers", "_bodies", "_form")
+
+    def __init__(self) -> None:
+        self._bodies = BodyLane()
+        self._answers = ShapeLane()
+        self._form = ""
+
+    def pack(self, position: int, exchange: WireExchange, packer: Packer, redactor: Redactor) -> dict[str, Any]:
+        """The members of the record of the file's exchange number ``position``."""
+        request = exchange.request
+        body = self._bodies.pack(position, _as_bytes(request["body"]), packer, redactor)
+        address = {"method": request["method"], "uri": redactor.uri(request["uri"])}
+        packed: dict[str, Any] = {
+            "attempt": exchange.attempt,
+            "request": _side(address, request["headers"], "request", body, packer, redactor),
+            "response": self._response(position, exchange.response, packer, redactor),
+        }
+        if exchange.partial:
+            packed["partial"] = plain_body(exchange.partial, redactor)
+        if exchange.failure is not None:
+            packed["failure"] = packer.inline(redactor.value(exchange.failure))
+        if exchange.timing:
+            packed["timing"] = {name: round(seconds, 4) for name, seconds in exchange.timing.items()}
+        return packed
+
+    def _response(self, position: int, response: dict | None, packer: Packer, redactor: Redactor) -> dict | None:
+        if response is None:
+            return None
+        raw, headers = _as_bytes(response["body"]), response["headers"]
+        label = [name for name in headers if name.lower() == "content-encoding"]
+        if label and raw:
+            content = decoded(raw, ",".join(value for name in label for value in headers[name]))
+            headers = {name: values for name, values in headers.items() if name not in label}
+            # Undecodable bytes may hide a secret from redaction, so they are not kept.
+            body = _withheld(raw) if content is None else self._answer(position, content, packer, redactor)
+        else:
+            body = self._answer(position, raw, packer, redactor)
+        return _side({"status": redactor.value(response["status"])}, headers, "response", body, packer, redactor)
+
+    def _answer(self, position: int, raw: bytes, packer: Packer, redactor: Redactor) -> dict | None:
+        if not raw:
+            return None
+        value, form = exact_json(raw, self._form)
+        if not isinstance(value, (dict, list)):
+            return plain_body(raw, redactor)
+        self._form = form
+        clean = redactor.value(value)
+        return _marked(self._answers.pack(position, clean, packer, form), form, clean is not value)
+
+
+def _marked(packed: dict, form: str, redacted: bool) -> dict:
+    """A packed JSON body with its form, which a body that is like another takes from there."""
+    start = {} if "like" in packed else {"json": form}
+    return {**start, **packed, **({"redacted": True} if redacted else {})}
+
+
+def _side(
+    start: dict, headers: dict, side: str, body: dict | None, packer: Packer, redactor: Redactor
 ) -> dict[str, Any]:
-    """The members of an exchange's record."""
-    request = exchange.request
-    packed: dict[str, Any] = {
-        "attempt": exchange.attempt,
-        "request": {
-            "method": request["method"],
-            "uri": packer.text(redactor.uri(request["uri"])),
-            "headers": _headers(request["headers"], "request", packer, redactor),
-            "body": lane.pack(ordinal, _as_bytes(request["body"]), packer, redactor),
-        },
-        "response": _pack_response(exchange.response, packer, redactor),
-    }
-    if exchange.partial:
-        packed["partial"] = plain_body(exchange.partial, redactor)
-    if exchange.failure is not None:
-        packed["failure"] = packer.inline(redactor.value(exchange.failure))
-    if exchange.timing:
-        packed["timing"] = {name: round(seconds, 6) for name, seconds in exchange.timing.items()}
-    return packed
-
-
-def _pack_response(response: dict | None, packer: Packer, redactor: Redactor) -> dict | None:
-    if response is None:
-        return None
-    raw, headers = _as_bytes(response["body"]), dict(response["headers"])
-    label = [name for name in headers if name.lower() == "content-encoding"]
-    body: dict | None
-    if label and raw:
-        content = decoded(raw, ",".join(value for name in label for value in headers[name]))
-        headers = {name: values for name, values in headers.items() if name not in label}
-        # Undecodable bytes may hide a secret from redaction, so they are not kept.
-        body = reply_body(content, packer, redactor) if content is not None else _withheld(raw)
-    else:
-        body = reply_body(raw, packer, redactor)
-    return {
-        "status": redactor.value(response["status"]),
-        "headers": _headers(headers, "response", packer, redactor),
-        "body": body,
-    }
+    """One side of an exchange; the length is left out of the headers, where it can only be the stored body's."""
+    kept = redactor.headers(headers, side)
+    kept = {name: [] if name.lower() == "content-length" else values for name, values in kept.items()}
+    return {"head": packer.item({**start, "headers": kept}), "body": body}
 
 
 def _withheld(raw: bytes) -> dict:
     return {"withheld": "undecodable content-encoding", "bytes": len(raw), "digest": canonical.sha256(raw)}
-
-
-def _headers(headers: dict, side: str, packer: Packer, redactor: Redactor) -> dict:
-    """Kept headers as a shared value; the length is left out where it can only be the stored body's."""
-    kept = redactor.headers(headers, side)
-    kept = {name: [] if name.lower() == "content-length" else values for name, values in kept.items()}
-    return packer.item(kept) if kept else {}
 
 
 def _as_bytes(body: Any) -> bytes:
