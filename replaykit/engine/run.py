@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from replaykit.engine.histories import flipping_once
 from replaykit.engine.native import Native
 from replaykit.engine.protocol import SeatModels
 from replaykit.engine.seam import Seam, rebind
@@ -78,11 +79,14 @@ class Participants:
     def _user(self, seam: Seam, lost: list[LostTurn]) -> type:
         messages, guidelines = self.native.messages, self.guidelines
         asking = _asking(self.native.user.UserSimulator, seam.generate_for("customer"))
+        state = flipping_once(self.native.user.UserState)
 
         class SeatUser(asking):  # type: ignore[misc, valid-type]
             @property
             def global_simulation_guidelines(self):
                 return guidelines
+
+            get_init_state = rebind(asking.get_init_state, UserState=state)
 
             def generate_next_message(self, message, state):
                 try:

@@ -18,6 +18,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from replaykit.engine import pins
+from replaykit.engine.histories import Growing
 from replaykit.seats import SeatReply, SeatRequest
 
 Ask = Callable[[SeatRequest], SeatReply]
@@ -32,30 +33,22 @@ def rebind(function: FunctionType, **names: Any) -> FunctionType:
 
 
 class SeatMessages:
-    """Converts tau2's message objects into native request dictionaries, each object once.
-
-    tau2 keeps its histories as growing lists of the same objects, so converting only what is new keeps a long episode
-    linear. Objects are kept alive here so that their identity stays theirs.
-    """
+    """Converts tau2's message objects into native request dictionaries, each object of a seat's history once."""
 
     def __init__(self, message_types: ModuleType) -> None:
         self._types = message_types
-        self._known: dict[int, tuple[Any, dict]] = {}
+        self._histories: dict[str, Growing] = {}
 
-    def convert(self, messages: list) -> list[dict]:
-        """Native dictionaries for a history.
+    def convert(self, seat: str, messages: list) -> list[dict]:
+        """Native dictionaries for a seat's history; the same dictionaries for messages that were in it before.
 
         Raises:
             AssertionError: a system message without text, or a participant's message with neither text nor calls;
                 natively the same.
         """
-        return [self._one(m) for m in messages]
-
-    def _one(self, message: Any) -> dict:
-        known = self._known.get(id(message))
-        if known is None or known[0] is not message:
-            known = self._known[id(message)] = (message, self._native(message))
-        return known[1]
+        if seat not in self._histories:
+            self._histories[seat] = Growing(lambda new: [self._native(m) for m in new])
+        return self._histories[seat](messages)
 
     def _native(self, message: Any) -> dict:
         types = self._types
@@ -103,7 +96,7 @@ class Seam:
         if arguments.get("num_retries") is None:
             arguments["num_retries"] = pins.NUM_RETRIES
         schemas = self._schemas if tools else None
-        native = self._messages.convert(messages)
+        native = self._messages.convert(seat, messages)
         self.count += 1
         return SeatRequest(seat, self.count, model, native, schemas, "auto" if schemas and tool_choice is None else tool_choice, arguments)
 
