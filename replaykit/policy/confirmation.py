@@ -27,6 +27,7 @@ from functools import lru_cache
 from replaykit.policy import lexicon
 
 _CLAUSE = re.compile(r"[.,;:!?()\[\]{}\"\n\r…—–*#|<>]+|\s-+\s")
+_STOP_TOKEN = re.compile(r"###[A-Z-]+###")  # tau2's own, said to end the episode
 _WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 _STRETCHED = tuple(
     (re.compile(pattern), word)
@@ -88,7 +89,8 @@ def confirmation(text: str) -> Confirmation:
 
 def _clauses(text: str) -> list[list[str]]:
     """The words of each clause, folded."""
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("‘", "'").replace("`", "'")
+    plain = _STOP_TOKEN.sub(" ", text)
+    folded = unicodedata.normalize("NFKC", plain).casefold().replace("’", "'").replace("‘", "'").replace("`", "'")
     clauses: list[list[str]] = []
     for piece in _CLAUSE.split(folded):
         clauses.append([])
