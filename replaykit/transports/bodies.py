@@ -93,6 +93,12 @@ def member(data: Any, key: str, kind: type | tuple[type, ...], where: str) -> An
     return value
 
 
+def optional_object(data: dict, key: str) -> dict:
+    """An object member, or an empty one when it is absent or something else."""
+    value = data.get(key)
+    return value if isinstance(value, dict) else {}
+
+
 def optional_text(data: dict, key: str) -> str | None:
     """A text member, or None when it is absent or something else."""
     value = data.get(key)

@@ -179,7 +179,7 @@ def from_wire(
         SeatFailure: the body holds not exactly one candidate, nor the reason why there is none.
     """
     data = bodies.reply_object(status, headers, body)
-    blocked = (data.get("promptFeedback") or {}).get("blockReason") if not data.get("candidates") else None
+    blocked = bodies.optional_object(data, "promptFeedback").get("blockReason") if not data.get("candidates") else None
     if blocked:
         return SeatReply(finish_reason="content_filter", usage=_usage(data.get("usageMetadata")), **_names(data))
     candidate = _only_candidate(data)

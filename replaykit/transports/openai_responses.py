@@ -177,8 +177,8 @@ def _finish(data: dict, items: list[dict], has_calls: bool) -> str | None:
     if any(i["type"] == "function_call" and i.get("status") == "incomplete" for i in items):
         return "length"
     if data["status"] == "incomplete":
-        reason = (data.get("incomplete_details") or {}).get("reason")
-        return _INCOMPLETE.get(reason, reason if isinstance(reason, str) else "incomplete")
+        reason = bodies.optional_text(bodies.optional_object(data, "incomplete_details"), "reason") or "incomplete"
+        return _INCOMPLETE.get(reason, reason)
     return "tool_calls" if has_calls else "stop"
 
 
