@@ -12,6 +12,7 @@ KINDS = (
     "simulation",       # the trajectory, the steps or the errors differ
     "initial_db_hash",
     "final_db_hash",
+    "db_changes",       # the changed database rows differ
     "learner_state",
     "customer_state",
     "policy_state",

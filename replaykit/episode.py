@@ -97,6 +97,9 @@ class EpisodeResult:
         lost_turn: The turn that ended the episode from outside tau2, if one did.
         diagnostics: Findings, in the order they arose.
         seed: The trial seed.
+        db_changes: Database rows that differ from the untouched database, as `replaykit.database_rows` has them:
+            table -> key -> ``{"before": row|None, "after": row|None}`` with the members that differ. None: not
+            recorded (cassettes written before it was).
     """
 
     trajectory: list[dict]
@@ -113,6 +116,7 @@ class EpisodeResult:
     lost_turn: LostTurn | None
     seed: int
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    db_changes: dict[str, dict[str, dict]] | None = None
 
     def to_dict(self) -> dict:
         """Plain data in a fixed key order, JSON-ready after `canonical.encode`."""
@@ -131,4 +135,5 @@ class EpisodeResult:
             "lost_turn": self.lost_turn.to_dict() if self.lost_turn else None,
             "diagnostics": [d.to_dict() for d in self.diagnostics],
             "seed": self.seed,
+            "db_changes": self.db_changes,
         }

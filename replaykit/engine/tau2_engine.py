@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sys
 import threading
 from functools import cached_property
 from importlib import metadata
 from typing import Any
 
-from replaykit import canonical
+from replaykit import canonical, database_rows
 from replaykit.engine import corrections, data, evaluate, iteration, native, pins, slim
-from replaykit.engine.databases import Databases
+from replaykit.engine.databases import Databases, Touched
 from replaykit.engine.locate import Found
 from replaykit.engine.protocol import EngineIdentity, Scenario, SeatModels
 from replaykit.engine.run import Ended, Participants
 from replaykit.engine.seam import Ask, Seam
+from replaykit.engine.snapshot import row_text
 from replaykit.episode import Diagnostic, EpisodeResult, TurnLost
 from replaykit.errors import UsageError
 
@@ -164,7 +166,8 @@ class Tau2Engine:
             ended = self._participants.play(task, environment, place.tools, seed, models, seam, (pins.MAX_STEPS, pins.MAX_ERRORS))
             verdict, lost = self._verdict(place, task, ended, seam, models)
             final_hash = environment.get_db_hash()
-        return self._result(place, scenario_id, seed, ended, verdict, lost, initial_hash, final_hash, seam)
+            rows = place.databases.touched(environment.tools.db)
+        return self._result(place, scenario_id, seed, ended, verdict, lost, initial_hash, final_hash, rows, seam)
 
     def _verdict(self, place: Domain, task: Any, ended: Ended, seam: Seam, models: SeatModels) -> tuple[evaluate.Verdict, Any]:
         if ended.termination not in evaluate.NORMAL_ENDS:
@@ -178,7 +181,7 @@ class Tau2Engine:
             return evaluate.premature(end.turn.termination or ended.termination), end.turn
         return verdict, None
 
-    def _result(self, place: Domain, scenario_id: str, seed: int, ended: Ended, verdict: evaluate.Verdict, lost: Any, initial: str, final: str, seam: Seam) -> EpisodeResult:
+    def _result(self, place: Domain, scenario_id: str, seed: int, ended: Ended, verdict: evaluate.Verdict, lost: Any, initial: str, final: str, rows: Touched, seam: Seam) -> EpisodeResult:
         reference = self.reference_outcome(place.name, scenario_id)[1]
         diagnostics = _diagnostics(place.scenarios[scenario_id], reference, verdict, seam)
         unknown = lost is not None and lost.termination in (None, "infrastructure_error", "unexpected_error")
@@ -197,7 +200,17 @@ class Tau2Engine:
             lost_turn=lost,
             seed=seed,
             diagnostics=diagnostics,
+            db_changes=plain_rows(rows),
         )
+
+
+def plain_rows(touched: Touched) -> dict:
+    """Touched rows as JSON data with sorted keys, just as tau2 hashes them (see `EpisodeResult.db_changes`)."""
+
+    def plain(row: dict | None) -> Any:
+        return json.loads(row_text(row))
+
+    return {table: {key: database_rows.change(*map(plain, pair)) for key, pair in rows.items()} for table, rows in touched.items()}
 
 
 def plain_message(message: Any) -> dict:
