@@ -80,7 +80,7 @@ class GeminiGenerate(WireTransport):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Settings omitted by the dialect; a seed of 32 bits."""
+        """Settings omitted by the dialect; a seed of 31 bits."""
         leading = f"a user turn {self.dialect.leading_user!r} is put before a history that begins with the model"
         rewrites = _REWRITES | {"leading_user_turn": leading}
         if self.dialect.missing_signature == "skip":
@@ -264,7 +264,7 @@ def _usage(usage: Any) -> dict[str, Any] | None:
 def _checked_settings(settings: dict[str, Any]) -> dict[str, Any]:
     seed = settings.get("seed")
     if seed is not None and not 0 <= seed <= MAX_SEED:
-        raise SeatFailure("capability", f"the seed {seed} does not fit the 32 bits of this wire; nothing was sent")
+        raise SeatFailure("capability", f"the seed {seed} does not fit the 31 bits of this wire; nothing was sent")
     return settings
 
 

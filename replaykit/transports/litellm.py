@@ -116,4 +116,5 @@ def _import() -> Any:
         import litellm
     except ImportError as error:
         raise UsageError("the transport litellm needs the LiteLLM library: install replaykit[litellm]") from error
+    litellm.suppress_debug_info = True  # it prints advice on standard output otherwise
     return litellm

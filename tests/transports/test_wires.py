@@ -62,17 +62,16 @@ def test_the_key_is_in_one_header_and_nowhere_else(name, sender, exchanges):
 
 
 def test_a_failure_is_recorded_with_its_response(name, sender, exchanges):
-    with Loopback([response(b'{"error":{"message":"slow down"}}', "429 Too Many", retry_after="3")]) as server:
-        with pytest.raises(SeatFailure) as caught:
-            transport(name, server.url, sender=sender).ask(ask_for(), exchanges.append)
+    answer = response(b'{"error":{"message":"slow down"}}', "429 Too Many", retry_after="3")
+    with Loopback([answer]) as server, pytest.raises(SeatFailure) as caught:
+        transport(name, server.url, sender=sender).ask(ask_for(), exchanges.append)
     assert (caught.value.kind, caught.value.status, caught.value.retry_after_s) == ("rate_limit", 429, 3.0)
     assert exchanges[0].failure == caught.value.to_dict() and exchanges[0].response["status"]["code"] == 429
 
 
 def test_bad_pairing_is_refused_before_anything_is_sent(name, sender, exchanges):
-    with Loopback([response(b"{}")]) as server:
-        with pytest.raises(SeatFailure) as caught:
-            transport(name, server.url, sender=sender).ask(ask_for(HISTORY[3], result("call_2")), exchanges.append)
+    with Loopback([response(b"{}")]) as server, pytest.raises(SeatFailure) as caught:
+        transport(name, server.url, sender=sender).ask(ask_for(HISTORY[3], result("call_2")), exchanges.append)
     assert caught.value.kind == "pairing" and server.connections == 0 and exchanges == []
 
 
@@ -432,29 +431,44 @@ def test_gemini_ends(body, finish):
     assert reply.finish_reason == finish and not reply.tool_calls
 
 
+def item(**members: object) -> dict:
+    return {"status": "completed", "output": [members]}
+
+
+def candidate(**members: object) -> dict:
+    return {"candidates": [members]}
+
+
 MALFORMED = {
-    "anthropic no content": ("anthropic-messages", {"type": "message"}),
-    "anthropic block null": ("anthropic-messages", {"content": [None]}),
-    "anthropic input text": ("anthropic-messages", {"content": [{"type": "tool_use", "id": "a", "name": "f", "input": "{}"}]}),
-    "anthropic announced call": ("anthropic-messages", {"content": [], "stop_reason": "tool_use"}),
-    "responses no status": ("openai-responses", {"output": []}),
-    "responses queued": ("openai-responses", {"status": "queued", "output": []}),
-    "responses failed": ("openai-responses", {"status": "failed", "error": {"code": "server_error"}}),
-    "responses no output": ("openai-responses", {"status": "completed", "output": None}),
-    "responses call without id": ("openai-responses", {"status": "completed", "output": [{"type": "function_call", "name": "f"}]}),
-    "responses strange part": ("openai-responses", {"status": "completed", "output": [{"type": "message", "content": [{"type": "x"}]}]}),
-    "gemini nothing": ("gemini-generate", {}),
-    "gemini two candidates": ("gemini-generate", {"candidates": GEMINI["candidates"] * 2}),
-    "gemini candidate null": ("gemini-generate", {"candidates": [None]}),
-    "gemini parts text": ("gemini-generate", {"candidates": [{"content": {"parts": "a"}}]}),
-    "gemini args list": ("gemini-generate", {"candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "args": [1]}}]}}]}),
-    "gemini no content": ("gemini-generate", {"candidates": [{"finishReason": "STOP"}]}),
-    "gemini feedback text": ("gemini-generate", {"promptFeedback": "no"}),
-    "responses details text": ("openai-responses", {"status": "incomplete", "incomplete_details": "x", "output": 5}),
-}  # fmt: skip
+    "anthropic-messages": {
+        "no content": {"type": "message"},
+        "block null": {"content": [None]},
+        "input text": {"content": [{"type": "tool_use", "id": "a", "name": "f", "input": "{}"}]},
+        "announced call": {"content": [], "stop_reason": "tool_use"},
+    },
+    "openai-responses": {
+        "no status": {"output": []},
+        "queued": {"status": "queued", "output": []},
+        "failed": {"status": "failed", "error": {"code": "server_error"}},
+        "no output": {"status": "completed", "output": None},
+        "call without id": item(type="function_call", name="f"),
+        "strange part": item(type="message", content=[{"type": "x"}]),
+        "details text": {"status": "incomplete", "incomplete_details": "x", "output": 5},
+    },
+    "gemini-generate": {
+        "nothing": {},
+        "two candidates": {"candidates": GEMINI["candidates"] * 2},
+        "candidate null": {"candidates": [None]},
+        "parts text": candidate(content={"parts": "a"}),
+        "args list": candidate(content={"parts": [{"functionCall": {"name": "f", "args": [1]}}]}),
+        "no content": candidate(finishReason="STOP"),
+        "feedback text": {"promptFeedback": "no"},
+    },
+}
+CASES = {f"{name} {case}": (name, body) for name, cases in MALFORMED.items() for case, body in cases.items()}
 
 
-@pytest.mark.parametrize(("name", "body"), MALFORMED.values(), ids=MALFORMED.keys())
+@pytest.mark.parametrize(("name", "body"), CASES.values(), ids=CASES.keys())
 def test_what_is_no_reply_of_the_wire_is_malformed(name, body):
     with pytest.raises(SeatFailure) as caught:
         read(name, body)
