@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from urllib.parse import quote
 
 MARK = "[secret]"
+MIN_LENGTH = 4
 _PATTERNS = re.compile(r"sk-[A-Za-z0-9*_-]{8,}|AIza[A-Za-z0-9_*-]{10,}|(?i:bearer)\s+[A-Za-z0-9._~+/*=-]{8,}")
 
 
@@ -23,8 +24,8 @@ class Secrets:
             self.keep(value)
 
     def keep(self, value: str | None) -> None:
-        """Learn one more secret; None and the empty string are not secrets."""
-        if not value:
+        """Learn one more secret; None and texts of less than four characters, which hide nothing, are not secrets."""
+        if not value or len(value) < MIN_LENGTH:
             return
         with self._lock:
             self._forms = tuple(sorted({*self._forms, *_forms(value)}, key=len, reverse=True))

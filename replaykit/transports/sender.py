@@ -6,7 +6,6 @@ shared by all episode threads of a process.
 
 from __future__ import annotations
 
-import http.cookiejar
 import logging
 import ssl
 import time
@@ -122,13 +121,9 @@ class Sender:
         self.secrets = Secrets(secrets)
         self._max_bytes = max_response_bytes
         self._backend = network.DeadlineBackend(max_connection_age_s)
-        self._client = httpx.Client(
-            transport=DeadlineTransport(self._backend, ssl_context or httpx.create_ssl_context(trust_env=False)),
-            cookies=http.cookiejar.CookieJar(http.cookiejar.DefaultCookiePolicy(allowed_domains=[])),
-            trust_env=False,
-            follow_redirects=False,
-        )
-        self._logged = [logging.getLogger(name) for name in ("httpcore.http11", "httpcore.connection", "httpx")]
+        # No httpx.Client around it: that would keep cookies and take Location headers apart, wanted or not.
+        self._transport = DeadlineTransport(self._backend, ssl_context or httpx.create_ssl_context(trust_env=False))
+        self._logged = [logging.getLogger(name) for name in ("httpcore.http11", "httpcore.connection")]
         for logger in self._logged:
             logger.addFilter(self._redact_log)
 
@@ -177,7 +172,7 @@ class Sender:
 
     def close(self) -> None:
         """Close all connections."""
-        self._client.close()
+        self._transport.close()
         for logger in self._logged:
             logger.removeFilter(self._redact_log)
 
@@ -219,7 +214,7 @@ class Sender:
         return read(progress.response.status_code, exchange.response["headers"], exchange.response["body"])
 
     def _receive(self, request: httpx.Request, progress: _Progress) -> None:
-        response = progress.response = self._client.send(request, stream=True)
+        response = progress.response = self._transport.handle_request(request)
         try:
             # Not iter_raw, which gives the connection back to the pool before its end is checked.
             for chunk in response.stream:

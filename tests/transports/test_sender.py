@@ -244,6 +244,12 @@ def test_redirects_are_refused_and_the_key_goes_nowhere_else(sender, exchanges, 
         assert len(server.seen) == 1 and other.connections == 0
 
 
+@pytest.mark.parametrize("location", ["http://[bad", "\xff://x", "javascript:alert(1)", "", "http://h:999999/"])
+def test_a_redirect_to_nowhere_is_still_a_redirect(sender, exchanges, location):
+    with Loopback([response(b"", "302 Found", location=location)]) as server:
+        assert failure(sender, server, exchanges).kind == "redirect_refused"
+
+
 def test_proxy_variables_are_ignored(exchanges, monkeypatch):
     with Loopback([OK]) as tripwire, Loopback([OK]) as server:
         for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
