@@ -20,6 +20,7 @@ from replaykit.controls.http import Request
 from replaykit.controls.identities import Identity
 from replaykit.controls.replies import Reply, characters, tokens
 from replaykit.controls.wires import WIRES, Asked, RequestLine, Stamp, Wire, WireRefusal
+from replaykit.controls.wires.wire import to_bytes
 
 _VERSION_PREFIX = re.compile(r"^/v1(?:alpha|beta)?(?=/)")
 _KEY_HEADERS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
@@ -77,7 +78,7 @@ def credential(headers: Mapping[str, str]) -> str | None:
 def refused(wire: Wire | None, refusal: WireRefusal, id_: str) -> Answer:
     """An error answer in the wire's form; where no wire is known, in the form most servers use."""
     form = wire or WIRES["openai-chat"]
-    return _json_answer(refusal.status, form.error(refusal), form.headers(id_))
+    return _json_answer(refusal.status, form.error(refusal, id_), form.headers(id_))
 
 
 def answer(
@@ -85,17 +86,15 @@ def answer(
 ) -> Answered:
     """Read the request, let the control reply, put the reply (or the scheduled error) into the wire's form."""
     line = RequestLine(request.head.method, path, request.head.headers)
+    asked, problem = None, None
     try:
-        asked, problem = _asked(case, wire, line, request.body), None
+        asked = _asked(case, wire, line, request.body)
+        made = _replied(identity, wire, line, asked, id_, fault)
     except WireRefusal as refusal:
-        asked, problem = None, refusal
+        made, problem = refused(wire, refusal, id_), refusal.message
     if fault and fault.kind in _ERRORS:
         made = _ERRORS[fault.kind](wire, line, asked, id_, fault, request.head.target)
-    elif asked is None:
-        made = refused(wire, problem or WireRefusal("unreadable"), id_)
-    else:
-        made = _replied(identity, wire, line, asked, id_, fault)
-    return Answered(made, id_, asked.model if asked else None, problem.message if problem else None)
+    return Answered(made, id_, asked.model if asked else None, problem)
 
 
 def prompt_tokens(asked: Asked) -> int:
@@ -153,8 +152,7 @@ def _echoed(reply: Reply, fault: Fault, line: RequestLine) -> Reply:
 
 
 def _json_answer(status: int, body: dict, headers: list[tuple[str, str]]) -> Answer:
-    data = json.dumps(body, separators=(",", ":")).encode("ascii")
-    return Answer(status, (("content-type", "application/json"), *headers), data)
+    return Answer(status, (("content-type", "application/json"), *headers), to_bytes(body))
 
 
 def _status(wire: Wire, line: RequestLine, asked: Asked | None, id_: str, fault: Fault, target: str) -> Answer:
@@ -194,7 +192,7 @@ def _redirect(wire: Wire, line: RequestLine, asked: Asked | None, id_: str, faul
 def _echo_error(wire: Wire, line: RequestLine, asked: Asked | None, id_: str, fault: Fault, target: str) -> Answer:
     canary = fault["text"] or credential(line.headers) or ""
     refusal = WireRefusal(f"Incorrect API key provided: {canary}.", 401)
-    hidden = base64.b64encode(json.dumps(wire.error(refusal)).encode()).decode("ascii")
+    hidden = base64.b64encode(json.dumps(wire.error(refusal, id_)).encode()).decode("ascii")
     made = refused(wire, refusal, id_)
     return replace(made, headers=(*made.headers, ("x-error-json", hidden)))
 

@@ -76,7 +76,7 @@ def render(reply: Reply, stamp: Stamp) -> dict:
     return body
 
 
-def error(refusal: WireRefusal) -> dict:
+def error(refusal: WireRefusal, id_: str) -> dict:
     """An error body; type and code follow the status unless the refusal names a code."""
     kind = _TYPES.get(refusal.status, "server_error" if refusal.status >= 500 else "invalid_request_error")
     code = refusal.code or _CODES.get(refusal.status)

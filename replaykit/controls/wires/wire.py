@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +33,13 @@ class WireRefusal(Exception):
     ) -> None:
         super().__init__(message)
         self.message, self.status, self.code, self.param, self.retry_s = message, status, code, param, retry_s
+
+
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """JSON text that goes into a body as it is: number forms, key order and doubled keys survive."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +88,8 @@ class Wire:
         base_suffix: What a base URL of this wire ends in.
         claims: Whether a path belongs to this wire.
         parse: Request line, decoded body and strictness to `Asked`; raises `WireRefusal`.
-        render: Reply and stamp to a body.
-        error: A refusal to an error body.
+        render: Reply and stamp to a body; raises `WireRefusal` (500) for a reply the wire has no form for.
+        error: A refusal and the id of the reply to an error body.
         headers: Response headers that carry the id of the reply.
         overflow: Code, prompt tokens and limit to the wire's words for a prompt that does not fit.
     """
@@ -91,9 +99,36 @@ class Wire:
     claims: Callable[[str], bool]
     parse: Callable[[RequestLine, Any, bool], Asked]
     render: Callable[[Reply, Stamp], dict]
-    error: Callable[[WireRefusal], dict]
+    error: Callable[[WireRefusal, str], dict]
     headers: Callable[[str], list[tuple[str, str]]]
     overflow: Callable[[int, int], WireRefusal]
+
+
+def to_bytes(body: Any) -> bytes:
+    """A body as JSON bytes, each `Verbatim` as its own text."""
+    texts: list[str] = []
+
+    def stand_in(value: Any) -> str:
+        if not isinstance(value, Verbatim):
+            raise TypeError(f"{type(value).__name__} has no JSON form")
+        texts.append(value.text)
+        return f"\x00{len(texts) - 1}\x00"
+
+    data = json.dumps(body, separators=(",", ":"), default=stand_in).encode("ascii")
+    for i, text in enumerate(texts):
+        data = data.replace(b'"\\u0000%d\\u0000"' % i, text.encode("utf-8"), 1)
+    return data
+
+
+def argument_value(text: str) -> Verbatim | str:
+    """What stands for a call's arguments on a wire that carries them as JSON: the text itself if it is JSON (in
+    Python's reading, so NaN is), else the text as a string, which no such wire allows."""
+    try:
+        json.loads(text)
+        text.encode("utf-8")
+    except (ValueError, RecursionError):
+        return text
+    return Verbatim(text)
 
 
 def require(condition: object, message: str, **more: Any) -> None:
