@@ -2,9 +2,11 @@
 
     python benchmarks/cassette_size.py [--json]
 
-The conversation is made up but has the shape of an airline episode: a long system prompt, fourteen tools, two seats
-that see the whole history at every request, tool results as JSON text. A cassette holds more than the YAML does: the
-native requests, the replies in normal form, the policy states, the trajectory and both final conversation states.
+The conversation is made up but has the shape of an airline episode: a system prompt of 8,000 characters, fourteen
+tools, two seats that see the whole history at every request, as many tool calls as texts from the learner, and the
+lengths that published tau2 runs have: about 250 characters a learner's text, 150 a customer's, 750 a tool result.
+A cassette holds more than the YAML does: the native requests, the replies in normal form, the policy states, the
+trajectory and both final conversation states.
 """
 
 from __future__ import annotations
@@ -25,10 +27,12 @@ from replaykit.store.journal import Journal
 from replaykit.store.redaction import Redactor
 
 LENGTHS = (10, 30, 60, 120, 200)
-_WORDS = """agent airline amount answer baggage basic booking business cabin cancel card certificate change class confirm
-customer date delay details economy fare flight free gift guideline hours insurance itinerary leave member must name
-number offer one passenger payment policy price reason refund request reservation return round rule seat segment silver
-status ticket time total transfer travel trip update upgrade user within without yes""".split()
+_WORDS = tuple(
+    """agent airline amount answer baggage basic booking business cabin cancel card certificate change class confirm
+    customer date delay details economy fare flight free gift guideline hours insurance itinerary leave member must
+    name number offer one passenger payment policy price reason refund request reservation return round rule seat
+    segment silver status ticket time total transfer travel trip update upgrade user within without yes""".split()  # noqa: SIM905
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ class Talk:
     _random: random.Random = field(default_factory=random.Random)
 
     def turns(self, count: int) -> Iterator[Turn]:
-        """The first ``count`` requests: customer and learner in turn, about every third learner turn a tool call."""
+        """The first ``count`` requests: customer and learner in turn, the learner with as many calls as texts."""
         self._random.seed(self.seed)
         self.learner.append({"role": "system", "content": self._text(8_000)})
         self.customer.append({"role": "system", "content": self._text(2_500)})
@@ -59,8 +63,8 @@ class Talk:
         self._say("learner", "Hi! How can I help you today?")
         while number < count:
             for seat, kit in (("customer", None), ("learner", tools)):
-                calls = seat == "learner" and self._random.random() < 0.4
-                for step in ("call", "say") if calls else ("say",):
+                calls = self._random.choice((0, 0, 1, 1, 1, 3)) if seat == "learner" else 0
+                for step in (*["call"] * calls, "say"):
                     number += 1
                     if number <= count:
                         yield self._turn(number, seat, kit, step)
@@ -70,7 +74,8 @@ class Talk:
         return {
             "trajectory": self.trajectory, "termination": "user_stop", "steps": len(self.trajectory), "errors": 0,
             "initial_db_hash": "0" * 64, "final_db_hash": "1" * 64, "reward": 1.0, "reward_info": {"db": 1.0},
-            "learner_state": list(self.trajectory), "customer_state": [m for m in self.trajectory if m["role"] != "tool"],
+            "learner_state": list(self.trajectory),
+            "customer_state": [m for m in self.trajectory if m["role"] != "tool"],
             "reference_actions": [], "lost_turn": None, "diagnostics": [], "seed": 626729,
         }  # fmt: skip
 
@@ -79,9 +84,14 @@ class Talk:
         arguments = {"temperature": 0.0, "seed": 626729}
         request = SeatRequest(seat, number, "model-a", messages, tools, "auto" if tools else None, arguments)
         call = ReplyCall(f"call_{self._token(20)}", "get_reservation_details", f'{{"reservation_id": "{self._token(6)}"}}')
-        content = None if step == "call" else self._text(self._random.randint(80, 420))
-        reply = SeatReply(content, (call,) if step == "call" else (), "tool_calls" if step == "call" else "stop",
-                          {"prompt_tokens": 4_000 + number, "completion_tokens": 60}, "model-a", f"chatcmpl-{self._token(29)}")
+        length = self._random.randint(60, 240) if seat == "customer" else self._random.randint(100, 400)
+        content = None if step == "call" else self._text(length)
+        usage = {"prompt_tokens": 4_000 + number, "completion_tokens": 60}
+        reply_id = f"chatcmpl-{self._token(29)}"
+        if step == "call":
+            reply = SeatReply(None, (call,), "tool_calls", usage, "model-a", reply_id)
+        else:
+            reply = SeatReply(content, (), "stop", usage, "model-a", reply_id)
         exchange = _exchange(request, reply)
         if step == "call":
             self._call(call)
@@ -98,7 +108,9 @@ class Talk:
     def _call(self, call: ReplyCall) -> None:
         function = {"name": call.name, "arguments": call.arguments}
         calls = [{"id": call.id, "name": call.name, "function": function, "type": "function"}]
-        result = canonical.line({"reservation_id": self._token(6), "legs": [self._words(12) for _ in range(6)]}).decode()
+        legs = [{"flight": self._token(6), "price": self._random.randint(50, 900)} for _ in range(4)]
+        note = self._text(self._random.randint(100, 1_000))
+        result = canonical.line({"reservation_id": self._token(6), "legs": legs, "note": note}).decode()
         self.learner.append({"role": "assistant", "content": None, "tool_calls": calls})
         self.learner.append({"role": "tool", "content": result, "tool_call_id": call.id})
         plain = {"id": call.id, "name": call.name, "arguments": json.loads(call.arguments), "requestor": "assistant"}
@@ -128,38 +140,46 @@ def _spoken(text: str) -> dict:
 
 
 def _exchange(request: SeatRequest, reply: SeatReply) -> WireExchange:
-    body = {"model": request.model, "messages": [normalise_message(m) for m in request.messages], "temperature": 0.0, "top_p": 1.0,
-            "max_tokens": 4096, "seed": 626729}  # fmt: skip
+    messages = [normalise_message(m) for m in request.messages]
+    settings = {"temperature": 0.0, "top_p": 1.0, "max_tokens": 4096, "seed": 626729}
+    body = {"model": request.model, "messages": messages, **settings}
     if request.tools:
         body |= {"tools": request.tools, "tool_choice": "auto"}
     message = {"role": "assistant", "content": reply.content}
     if reply.tool_calls:
         call = reply.tool_calls[0]
-        message["tool_calls"] = [{"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}]
+        function = {"name": call.name, "arguments": call.arguments}
+        message["tool_calls"] = [{"id": call.id, "type": "function", "function": function}]
     choice = {"index": 0, "message": message, "finish_reason": reply.finish_reason}
     answer = canonical.line({"id": reply.id, "object": "chat.completion", "created": 1_700_000_000 + request.number,
                              "model": reply.model, "choices": [choice], "usage": reply.usage})  # fmt: skip
     sent = canonical.line(body)
     return WireExchange(
         1,
-        {"method": "POST", "uri": "http://127.0.0.1:8080/v1/chat/completions", "body": sent, "headers": _headers(len(sent))},
-        {"status": {"code": 200, "message": "OK"}, "body": answer, "headers": _headers(len(answer))},
+        {"method": "POST", "uri": _ADDRESS, "body": sent, "headers": _headers(_SENT, len(sent))},
+        {"status": {"code": 200, "message": "OK"}, "body": answer, "headers": _headers(_CAME, len(answer))},
         timing={"connect_s": 0.0, "total_s": 0.012},
     )
 
 
-def _headers(length: int) -> dict[str, list[str]]:
-    return {"content-type": ["application/json"], "content-length": [str(length)]}
+_SENT = {"host": "127.0.0.1:8080", "accept": "*/*", "accept-encoding": "identity", "connection": "keep-alive",
+         "user-agent": "python-httpx/0.28.1", "content-type": "application/json"}  # fmt: skip
+_ADDRESS = "http://127.0.0.1:8080/v1/chat/completions"
+_CAME = {"server": "uvicorn", "date": "Mon, 01 Jan 2026 00:00:00 GMT", "content-type": "application/json"}
+
+
+def _headers(usual: dict[str, str], length: int) -> dict[str, list[str]]:
+    return {name: [value] for name, value in (usual | {"content-length": str(length)}).items()}
 
 
 def header() -> dict:
     """A cassette's header of usual size."""
-    identity = {"distribution": "made-up", "version": "1", "data_digests": {name: "a" * 64 for name in _WORDS[:12]}}
+    identity = {"distribution": "made-up", "version": "1", "data_digests": dict.fromkeys(_WORDS[:12], "a" * 64)}
     return {
         "panel": "airline/0", "fleet_digest": "f" * 64, "engine": identity, "settings": {"version": "tau3-text/1"},
         "budget": {"requests": 201}, "roster": {"name": "made-up"}, "arm": {"name": "made-up"},
-        "seeds": {"case": 300, "trial": 626729}, "controls": "made-up conversation", "created_by": {"replaykit": "benchmark"},
-        "created_at": "2026-01-01T00:00:00Z",
+        "seeds": {"case": 300, "trial": 626729}, "controls": "made-up conversation",
+        "created_by": {"replaykit": "benchmark"}, "created_at": "2026-01-01T00:00:00Z",
     }  # fmt: skip
 
 
@@ -173,10 +193,10 @@ def record(path: Path, count: int) -> tuple[list[WireExchange], list[float]]:
         journal.exchange(turn.request.number, turn.exchange)
         journal.reply(turn.request.number, turn.reply)
         if turn.request.seat == "learner":
-            journal.state(turn.request.number, canonical.digest(turn.request.number))
+            journal.state(turn.request.number, canonical.digest(turn.request.number // 8))
         spent.append(time.perf_counter() - began)
         exchanges.append(turn.exchange)
-    journal.close({"result": talk.result(), "policy_states": [{"authenticated": True}], "tokens": {"prompt": 1, "completion": 1}})
+    journal.close({"result": talk.result(), "policy_states": [{"authenticated": True}], "tokens": {"prompt": 1}})
     return exchanges, spent
 
 
@@ -226,8 +246,8 @@ def main() -> None:
     for row in rows:
         print(
             f"{row['requests']:8}  {row['vcr_yaml_bytes']:12,}  {row['plain_bytes']:9,}  {row['plain_ratio']:4.1f}x"
-            f"  {row['zstd_bytes']:9,}  {row['zstd_ratio']:4.0f}x  {row['record_median_ms']:11.3f}, {row['record_last_ms']:.3f}"
-            f"        {row['read_ms']:7.1f}"
+            f"  {row['zstd_bytes']:9,}  {row['zstd_ratio']:4.0f}x  {row['record_median_ms']:11.3f}"
+            f", {row['record_last_ms']:.3f}        {row['read_ms']:7.1f}"
         )
 
 

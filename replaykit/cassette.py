@@ -6,14 +6,17 @@ that refers to nothing but shared strings, so unfolding is two steps deep at mos
 ``"$"`` is written ``{"$": [VALUE]}``.
 
 A *document* (a native request, a JSON body) is written in full, ``{"is": {...}}``, or as a change to an earlier one,
-``{"like": NUMBER, "grow": {"messages": [KEPT, item, ...]}, "at": {"/seed": 7}}``: a grown list keeps its first KEPT
-items, the places named by JSON pointers have new values, everything else is equal.
+``{"like": NUMBER, "grow": {"messages": [KEPT, 7, ...]}, "at": {"/seed": 1}, "leaves": [4, "x", 6, "y"]}``: a grown list
+keeps its first KEPT items and gains shared values, the places named by JSON pointers have new values, and so have the
+leaves (what is not an object or list with something in it), counted from 0 in the order in which they stand, index and
+value in turn. All else is equal.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,7 +51,7 @@ _REF = "$"
 class Shared:
     """The shared values of one cassette, in file order."""
 
-    __slots__ = ("_values", "_sizes", "_room")
+    __slots__ = ("_room", "_sizes", "_values")
 
     def __init__(self) -> None:
         self._values: list[Any] = []
@@ -170,6 +173,8 @@ class Documents:
             value = {**value, key: self._grown(value.get(key), grown)}
         for place, part in packed.get("at", {}).items():
             value = _put(value, _steps(place), self._shared.unfold(part))
+        if "leaves" in packed:
+            value = with_leaves(value, self._shared.unfold(packed["leaves"]))
         return value
 
     def _grown(self, base: Any, grown: Any) -> list:
@@ -178,11 +183,47 @@ class Documents:
         kept = grown[0]
         if type(kept) is not int or not 0 <= kept <= len(base):
             raise ValueError(f"a list keeps {kept!r} of {len(base)} items")
-        return base[:kept] + self._shared.unfold(grown[1:])
+        return base[:kept] + self._shared.unfold([{_REF: number} for number in grown[1:]])
 
 
 def _steps(pointer: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """What stands in a value that is not an object or a list with something in it, in order."""
+    if type(value) is dict and value:
+        for part in value.values():
+            yield from leaves(part)
+    elif type(value) is list and value:
+        for part in value:
+            yield from leaves(part)
+    else:
+        yield value
+
+
+def with_leaves(value: Any, pairs: list) -> Any:
+    """The value with some of its leaves exchanged: index and new leaf in turn.
+
+    Raises:
+        ValueError: there are fewer leaves.
+    """
+    changed = dict(zip(pairs[::2], pairs[1::2], strict=True))
+    count = itertools.count()
+    result = _exchanged(value, changed, count)
+    there = range(next(count))
+    if not all(type(index) is int and index in there for index in changed):
+        raise ValueError("a leaf changes that is not there")
+    return result
+
+
+def _exchanged(value: Any, changed: dict[int, Any], count: Iterator[int]) -> Any:
+    if type(value) is dict and value:
+        return {key: _exchanged(part, changed, count) for key, part in value.items()}
+    if type(value) is list and value:
+        return [_exchanged(part, changed, count) for part in value]
+    index = next(count)
+    return changed.get(index, value)
 
 
 def _put(value: Any, steps: list[str], part: Any) -> Any:
@@ -192,9 +233,9 @@ def _put(value: Any, steps: list[str], part: Any) -> Any:
     key: Any = int(steps[0]) if isinstance(value, list) else steps[0]
     if not (isinstance(value, list) and 0 <= key < len(value)) and not (isinstance(value, dict) and key in value):
         raise ValueError(f"a change at {steps[0]!r}, where there is nothing")
-    copy: Any = value.copy()
-    copy[key] = _put(value[key], steps[1:], part)
-    return copy
+    changed: Any = value.copy()
+    changed[key] = _put(value[key], steps[1:], part)
+    return changed
 
 
 def body_bytes(packed: dict | None, shared: Shared, documents: Documents, number: int) -> bytes:

@@ -54,7 +54,7 @@ class RequestDigests:
 class _Prefix:
     """The hash over a request up to its last known message."""
 
-    __slots__ = ("state", "_seen")
+    __slots__ = ("_seen", "state")
 
     def __init__(self, seat: str, model: str) -> None:
         head = b'{"seat":' + canonical.ordered(seat) + b',"model":' + canonical.ordered(model) + b',"messages":['

@@ -27,7 +27,7 @@ _SHAPES: dict[str, dict[str, type | tuple[type, ...]]] = {
     "reply": {"n": int, "reply": dict},
     "failure": {"n": int, "failure": dict},
     "end": {"n": int, "end": dict},
-    "state": {"turn": int, "digest": str},
+    "state": {"turn": int, "digest": (str, dict)},
     "note": {"note": dict},
     "result": {},
     "footer": {"summary": dict, "fields": dict, "counts": dict, "digest": str},
@@ -114,7 +114,7 @@ class Assembly:
         request = RecordedRequest(number, record["seat"], "", None, (), self.pages)
         native = request.native
         digest = self._digests.of(native)
-        if native.seat != request.seat or len(record["digest"]) < DIGEST_LENGTH or not digest.startswith(record["digest"]):
+        if native.seat != request.seat or record["digest"] not in (digest, digest[:DIGEST_LENGTH]):
             raise ValueError(f"request {number} is not the one its digest names")
         self._requests[number] = replace(request, digest=digest)
 
@@ -140,7 +140,10 @@ class Assembly:
         self._outcome(record["n"], self.pages.shared.unfold(record["end"]))
 
     def _take_state(self, record: dict) -> None:
-        self._states.append((record["turn"], record["digest"]))
+        digest = self.pages.shared.unfold(record["digest"])
+        if not isinstance(digest, str):
+            raise ValueError("its digest is no text")
+        self._states.append((record["turn"], digest))
 
     def _take_note(self, record: dict) -> None:
         self._notes.append(self.pages.shared.unfold(record["note"]))

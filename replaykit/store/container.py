@@ -24,6 +24,7 @@ _MARK = b"RKX1"
 _WINDOW = 2**27
 _CHUNK = 1 << 20
 LEVEL = 10
+FINAL_LEVEL = 15
 
 
 def zstandard() -> ModuleType:
@@ -42,11 +43,11 @@ def zstandard() -> ModuleType:
 class Compression:
     """Turns lines into flushed zstd blocks, one frame at a time."""
 
-    __slots__ = ("_compressor", "_stream", "_flush", "_finish")
+    __slots__ = ("_compressor", "_finish", "_flush", "_stream")
 
-    def __init__(self) -> None:
+    def __init__(self, level: int = LEVEL) -> None:
         module = zstandard()
-        self._compressor = module.ZstdCompressor(level=LEVEL, write_checksum=True)
+        self._compressor = module.ZstdCompressor(level=level, write_checksum=True)
         self._stream = None
         self._flush, self._finish = module.COMPRESSOBJ_FLUSH_BLOCK, module.COMPRESSOBJ_FLUSH_FINISH
 

@@ -22,7 +22,7 @@ from replaykit.seats import SeatFailure, SeatReply, SeatRequest, WireExchange
 from replaykit.store import lines, reader, reopening
 from replaykit.store.assembly import Assembly
 from replaykit.store.container import Compression, index
-from replaykit.store.packing import Lane, Packer, ShapeLane
+from replaykit.store.packing import Lane, Packer, ShapeLane, common_start
 from replaykit.store.redaction import Redactor
 from replaykit.store.wire import WireLanes
 
@@ -148,7 +148,7 @@ class Journal:
     def state(self, turn: int, digest: str) -> None:
         """Write the digest of the policy state after a learner turn."""
         with self._lock:
-            self._write({"kind": "state", "turn": turn, "digest": digest})
+            self._write({"kind": "state", "turn": turn, "digest": self._packer.text(digest)})
 
     def note(self, note: Mapping[str, Any]) -> None:
         """Write a free record: the seam of a resume or a fork, say."""
@@ -172,6 +172,8 @@ class Journal:
             if self._compression:
                 self._append(index(footer_offset, self._stored.digest()))
             self._finish()
+            if self._compression:
+                reopening.tighten(self.path)
 
     def abandon(self) -> None:
         """Let go of the file as it is: an interrupted cassette. Does nothing after `close`."""
@@ -270,9 +272,7 @@ class _Seat:
 
     def redacted(self, request: SeatRequest, redactor: Redactor) -> SeatRequest:
         """The request as it may be stored; only messages not seen before are looked at."""
-        known = 0
-        while known < min(len(self._given), len(request.messages)) and self._given[known] is request.messages[known]:
-            known += 1
+        known = common_start(self._given, request.messages)
         self._clean = self._clean[:known] + [redactor.value(message) for message in request.messages[known:]]
         self._given = list(request.messages)
         if request.tools is not self._tools:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from operator import is_
 from typing import Any
 
 from replaykit import canonical
+from replaykit.cassette import leaves
 
 SHARE_FROM = 20  # characters; below, a reference and the shared value cost more than the text itself
 _REF = "$"
@@ -112,24 +113,23 @@ class Lane:
 
     def _references(self, key: str, value: list[dict], packer: Packer) -> list[dict]:
         known = self._rows.get(key, [])
-        kept = self._kept[key] = _common(self.document[key], value) if known else 0
+        kept = self._kept[key] = common_start(self.document[key], value) if known else 0
         return known[:kept] + [packer.item(item) for item in value[kept:]]
 
     def _change(self, document: dict, rows: dict[str, list[dict]], packer: Packer) -> dict:
         grown = {key: self._growth(key, references) for key, references in rows.items()}
-        changes = [
-            change
-            for key in document
-            if key not in rows
-            for change in differences(self.document[key], document[key], canonical.pointer(key))
-        ]
-        return _change(self.number, {key: growth for key, growth in grown.items() if growth}, changes, packer.tree)
+        grown = {key: growth for key, growth in grown.items() if growth}
+        members = [key for key in document if key not in rows]
+        before, after = ({key: value[key] for key in members} for value in (self.document, document))
+        changed = {place: packer.tree(value) for place, value in differences(before, after)}
+        return {"like": self.number, **({"grow": grown} if grown else {}), **({"at": changed} if changed else {})}
 
     def _growth(self, key: str, references: list[dict]) -> list | None:
         before, kept = self._rows[key], self._kept[key]
         while kept < min(len(before), len(references)) and before[kept] == references[kept]:
             kept += 1
-        return None if kept == len(before) == len(references) else [kept, *references[kept:]]
+        unchanged = kept == len(before) == len(references)
+        return None if unchanged else [kept, *(reference[_REF] for reference in references[kept:])]
 
 
 class ShapeLane:
@@ -146,10 +146,12 @@ class ShapeLane:
         before, self._last[shape] = self._last.get(shape), (number, document)
         if before is None:
             return {"is": packer.inline(document)}
-        return _change(before[0], {}, differences(before[1], document, ""), packer.inline)
+        pairs = enumerate(zip(leaves(before[1]), leaves(document), strict=True))
+        changed = [part for i, (old, new) in pairs if not _same(old, new) for part in (i, packer.inline(new))]
+        return {"like": before[0], **({"leaves": changed} if changed else {})}
 
 
-def differences(before: Any, after: Any, place: str) -> Iterator[tuple[str, Any]]:
+def differences(before: Any, after: Any, place: str = "") -> Iterator[tuple[str, Any]]:
     """Where two values differ: JSON pointers below ``place`` and the new values there."""
     if type(before) is type(after) is dict and list(before) == list(after):
         for key in after:
@@ -157,27 +159,31 @@ def differences(before: Any, after: Any, place: str) -> Iterator[tuple[str, Any]
     elif type(before) is type(after) is list and len(before) == len(after):
         for i, pair in enumerate(zip(before, after, strict=True)):
             yield from differences(*pair, f"{place}/{i}")
-    elif before is not after and not canonical.same(before, after):
+    elif not _same(before, after):
         yield place, after
 
 
-def _change(number: int, grown: dict, changes: Iterable[tuple[str, Any]], pack: Callable[[Any], Any]) -> dict:
-    changed = {place: pack(value) for place, value in changes}
-    return {"like": number, **({"grow": grown} if grown else {}), **({"at": changed} if changed else {})}
+def _same(before: Any, after: Any) -> bool:
+    """Equality that tells 1, 1.0 and True apart; the cheap cases first."""
+    if before is after:
+        return True
+    if type(before) is not type(after):
+        return False
+    return before == after if type(before) in (str, int, bool) else canonical.same(before, after)
 
 
 def _shape(value: Any) -> Any:
     kind = type(value)
-    if kind is dict:
+    if kind is dict and value:
         return tuple((key, _shape(part)) for key, part in value.items())
-    return tuple(map(_shape, value)) if kind is list else None
+    return tuple(map(_shape, value)) if kind is list and value else None
 
 
 def _is_rows(value: Any) -> bool:
     return type(value) is list and bool(value) and all(type(item) is dict and item for item in value)
 
 
-def _common(before: list, value: list) -> int:
+def common_start(before: list, value: list) -> int:
     """How many items at the start are the very same objects."""
     if len(before) <= len(value) and all(map(is_, before, value)):
         return len(before)

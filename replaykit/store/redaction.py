@@ -17,12 +17,28 @@ MIN_SECRET = 8  # shorter ones would tear ordinary words apart
 _MIN_BASE64 = 10
 
 KEPT_REQUEST_HEADERS = frozenset(
-    """accept accept-encoding anthropic-beta anthropic-version content-encoding content-length content-type
-    user-agent""".split()
+    (
+        "accept",
+        "accept-encoding",
+        "anthropic-beta",
+        "anthropic-version",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "user-agent",
+    )
 )
 KEPT_RESPONSE_HEADERS = frozenset(
-    """content-encoding content-length content-type date request-id retry-after retry-after-ms x-request-id
-    x-should-retry""".split()
+    (
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "request-id",
+        "retry-after",
+        "retry-after-ms",
+        "x-request-id",
+        "x-should-retry",
+    )
 )
 _KEPT = {"request": KEPT_REQUEST_HEADERS, "response": KEPT_RESPONSE_HEADERS}
 

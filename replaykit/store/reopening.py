@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import tempfile
 from pathlib import Path
@@ -56,6 +58,21 @@ def rewrite(file: int, path: Path, whole: bytes, compression: container.Compress
     os.replace(name, path)
     os.close(file)
     return handle, stored
+
+
+def tighten(path: Path) -> None:
+    """Compress a finished cassette again in one go, which is a third smaller than flushed records are.
+
+    Nothing is lost when this cannot be done: the file as it was recorded stays.
+    """
+    data = reader.load(path)
+    first, last = data.find(b"\n") + 1, data.rfind(b"\n", 0, len(data) - 1) + 1
+    compression = container.Compression(container.FINAL_LEVEL)
+    frames = compression.frame(data[:first]) + compression.frame(data[first:last])
+    offset = len(frames)
+    frames += compression.frame(data[last:])
+    with contextlib.suppress(OSError):
+        atomic.write_bytes(path, frames + container.index(offset, hashlib.sha256(frames).digest()))
 
 
 def _aside(path: Path) -> Path:
