@@ -20,7 +20,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
 def test_a_known_secret_is_replaced_in_every_form(form):
-    assert Secrets([KEY]).redact(f"<{form}>") in ("<[secret]>", "<[secret]=>")
+    assert Secrets([KEY]).redact(f"<{form}>").replace("=", "") == "<[secret]>"
 
 
 @pytest.mark.parametrize("text", ["sk-inval****ture", "AIzaSyA-0123456789", "Bearer abcdefgh12"])
