@@ -76,7 +76,7 @@ def confirms(text: str) -> bool:
 def confirmation(text: str) -> Confirmation:
     """The verdict on a user's message, with its reason."""
     clauses = _clauses(text)
-    if _opens_with_refusal([word for clause in clauses for word in clause]):
+    if _opens_with_refusal(clauses):
         return Confirmation(False, "refused")
     withheld = None
     for clause in clauses:
@@ -109,13 +109,16 @@ def _unstretched(word: str) -> str:
     return word
 
 
-def _opens_with_refusal(words: list[str]) -> bool:
-    start = 0
-    while start < len(words) and words[start] in lexicon.FILLERS:
-        start += 1
-    if lexicon.NEUTRAL.at(words, start) or lexicon.NOT_REFUSALS.at(words, start):
-        return False
-    return bool(lexicon.REFUSALS.at(words, start))
+def _opens_with_refusal(clauses: list[list[str]]) -> bool:
+    for clause in clauses:
+        for place, word in enumerate(clause):
+            if lexicon.NEUTRAL.at(clause, place) or lexicon.NOT_REFUSALS.at(clause, place):
+                return False
+            if lexicon.REFUSALS.at(clause, place):
+                return True
+            if word not in lexicon.FILLERS:
+                return False
+    return False
 
 
 def _affirmatives(clause: list[str]) -> list[tuple[str, bool]]:

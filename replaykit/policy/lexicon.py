@@ -72,7 +72,7 @@ CONDITIONS = frozenset("before until till unless if whether how should shall onc
 CLAUSE_WORDS = frozenset("but however though although except".split())
 
 FILLERS = frozenset(
-    "oh um umm uh er hmm hm well actually sorry apologies hi hello hey thanks thank you so ah ahh and honestly "
+    "oh um umm uh er hmm hm well actually sorry apologies hi hello hey thanks thank you so ah ahh and please honestly "
     "unfortunately".split()
 )
 

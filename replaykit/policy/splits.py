@@ -2,7 +2,8 @@
 
 Every task keeps upstream's own split when the task list names one (``"split"``). Otherwise a fifth of each domain and
 label goes to ``test``, in the order of the digests of the task names, and at least one where there are two or more.
-A derived task goes where the task it is based on goes, so that no scenario is on both sides.
+A derived task goes where the task it is based on goes, so that no scenario is on both sides; under upstream's splits
+a derived task without a base goes to ``train``.
 
 The manifest stores the hash of the label file it was made from; `check` recomputes both.
 """
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from replaykit import canonical
 from replaykit.errors import UsageError
-from replaykit.policy.labels import build_labels, document_bytes
+from replaykit.policy.labels import LABELS_SCHEMA, build_labels, document_bytes
 
 SPLITS_SCHEMA = "replaykit.splits/1"
 _TEST_SHARE = 5  # one in five
@@ -33,7 +34,7 @@ def build_splits(labels_document: bytes, tasks: Iterable[Mapping]) -> dict:
     Raises:
         UsageError: some tasks carry a split and some do not, or the labels are of other tasks.
     """
-    labels, tasks = json.loads(labels_document), list(tasks)
+    labels, tasks = _parsed(labels_document), list(tasks)
     named = {(t["domain"], str(t["id"])): t["split"] for t in tasks if t.get("split") is not None}
     if named and len(named) != len(tasks):
         raise UsageError("some tasks carry a split and some do not: give one to all or to none")
@@ -71,9 +72,27 @@ def check(
     splits = document_bytes(build_splits(labels_document, tasks))
     if splits == splits_document:
         return []
-    if canonical.sha256(labels_document).encode() not in splits_document:
+    if _labels_hash(splits_document) != canonical.sha256(labels_document):
         return ["the split manifest was made from another label file: build the labels again"]
     return ["the split manifest is not the one that the labels give: build the labels again"]
+
+
+def _parsed(labels_document: bytes) -> dict:
+    try:
+        labels = json.loads(labels_document)
+    except ValueError as error:
+        raise UsageError("the label file is not JSON: build the labels again") from error
+    if not isinstance(labels, dict) or labels.get("schema") != LABELS_SCHEMA:
+        raise UsageError(f"the label file is not of schema {LABELS_SCHEMA}: build the labels again")
+    return labels
+
+
+def _labels_hash(splits_document: bytes) -> object:
+    try:
+        manifest = json.loads(splits_document)
+    except ValueError:
+        return None
+    return manifest.get("labels_sha256") if isinstance(manifest, dict) else None
 
 
 def _by_digest(domains: Mapping[str, Mapping[str, Mapping]]) -> dict[tuple[str, str], str]:

@@ -163,6 +163,10 @@ REFUSED = (
     "I don't want to proceed. Okay?",
     "I'd rather not, okay?",
     "Let's not do it",
+    "No. More bags, please. Yes.",
+    "No, other changes are fine. Go ahead with those.",
+    "No; insurance is fine, okay",
+    "Please, don't. Okay?",
     "Hold off, yes?",
 )
 
