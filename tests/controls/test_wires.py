@@ -108,7 +108,7 @@ REFUSED = [
     ("openai-chat", ("messages", 3, "tool_calls", []), "empty array"),
     ("openai-chat", ("messages", 4, "content", None), "expected a string, got null"),
     ("openai-chat", ("messages", 4, "tool_call_id", "call_9"), "preceding message"),
-    ("openai-chat", ("messages", None, {"role": "assistant", "content": None, "tool_calls": [CALL]}), "must be followed"),
+    ("openai-chat", ("messages", None, CHAT["messages"][3]), "must be followed"),
     ("openai-chat", ("messages", []), "non-empty"),
     ("openai-chat", ("stream", True), "streaming"),
     ("openai-responses", ("seed", 1), "'seed'"),
@@ -178,7 +178,8 @@ def test_the_messages_wire_follows_its_version(version, settings, says):
 
 
 def test_the_gemini_wire_reads_snake_case_but_leaves_arguments_alone():
-    body = changed("gemini-generate", "contents", 3, "parts", 0, {"function_call": {"name": "find", "args": {"a_b": 1}}})
+    call = {"function_call": {"name": "find", "args": {"a_b": 1}}}
+    body = changed("gemini-generate", "contents", 3, "parts", 0, call)
     body["system_instruction"] = body.pop("systemInstruction")
     asked = parse("gemini-generate", body)
     assert asked.messages[0] == {"role": "system", "content": "policy"}

@@ -16,6 +16,8 @@ from replaykit.controls.wires.wire import (
     WireRefusal,
     argument_value,
     first_unknown,
+    objects,
+    one_of,
     require,
     text_of,
 )
@@ -63,7 +65,8 @@ def parse(line: RequestLine, body: Any, strict: bool) -> Asked:
     require(isinstance(body.get("model"), str), "model: Field required")
     require(isinstance(body.get("max_tokens"), int), "max_tokens: Field required")
     turns = body.get("messages")
-    require(isinstance(turns, list) and turns, "messages: at least one message is required")
+    require(turns, "messages: at least one message is required")
+    turns = objects(turns, "messages: Input should be a valid list of objects")
     require(not body.get("stream"), "stream: streaming is not offered here")
     system = text_of(body.get("system"))
     messages = [] if system is None else [{"role": "system", "content": system}]
@@ -110,23 +113,21 @@ def overflow(prompt_tokens: int, limit: int) -> WireRefusal:
     return WireRefusal(f"prompt is too long: {prompt_tokens} tokens > {limit} maximum")
 
 
-def _blocks(turn: Any, where: str, strict: bool) -> list[dict]:
-    role = turn.get("role") if isinstance(turn, dict) else None
-    require(role in _ALLOWED, f"{where}.role: Input should be 'user' or 'assistant'")
+def _blocks(turn: dict, where: str, strict: bool) -> list[dict]:
+    role = one_of(turn.get("role"), _ALLOWED, f"{where}.role: Input should be a known role.")
     if strict:
         _refuse_extra(turn, frozenset({"role", "content"}), where)
     content = turn.get("content")
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    require(isinstance(content, list), f"{where}.content: Input should be a valid list")
-    for j, block in enumerate(content):
-        _check_block(block, _ALLOWED[turn["role"]], f"{where}.content.{j}", strict)
+    require(content is not None, f"{where}.content: Field required")
+    for j, block in enumerate(objects(content, f"{where}.content: Input should be a valid list of objects")):
+        _check_block(block, _ALLOWED[role], f"{where}.content.{j}", strict)
     return content
 
 
-def _check_block(block: Any, allowed: tuple[str, ...], where: str, strict: bool) -> None:
-    kind = block.get("type") if isinstance(block, dict) else None
-    require(kind in allowed, f"{where}.type: Input should be one of {', '.join(allowed)}")
+def _check_block(block: dict, allowed: tuple[str, ...], where: str, strict: bool) -> None:
+    kind = one_of(block.get("type"), allowed, f"{where}.type: Input should be a known tag.")
     if strict:
         _refuse_extra(block, _BLOCKS[kind], f"{where}.{kind}")
     if kind == "tool_use":
@@ -170,9 +171,8 @@ def _check_settings(line: RequestLine, body: dict) -> None:
 
 def _check_tools(body: dict) -> None:
     require("tool_choice" not in body or body.get("tools"), "tool_choice: may only be specified while providing tools")
-    for i, tool in enumerate(body.get("tools") or ()):
+    for i, tool in enumerate(objects(body.get("tools"), "tools: Input should be a valid list of objects")):
         where = f"tools.{i}.custom"
-        require(isinstance(tool, dict), f"{where}: Input should be a valid dictionary")
         _refuse_extra(tool, _TOOL, where)
         require(_TOOL_NAME.fullmatch(str(tool.get("name"))), f"{where}.name: String should match the pattern")
         require(isinstance(tool.get("description", ""), str), f"{where}.description: Input should be a valid string")

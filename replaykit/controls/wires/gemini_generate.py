@@ -16,6 +16,8 @@ from replaykit.controls.wires.wire import (
     WireRefusal,
     argument_value,
     first_unknown,
+    objects,
+    one_of,
     require,
 )
 
@@ -74,8 +76,8 @@ def parse(line: RequestLine, body: Any, strict: bool) -> Asked:
     """
     require(isinstance(body, dict), "Invalid JSON payload received.")
     body = _camel(body)
-    contents = body.get("contents")
-    require(isinstance(contents, list) and contents, "GenerateContentRequest.contents: contents is not specified")
+    contents = objects(body.get("contents"), "Invalid value at 'contents'.")
+    require(contents, "GenerateContentRequest.contents: contents is not specified")
     messages = _system(body.get("systemInstruction"))
     open_calls: list[dict] = []
     for i, content in enumerate(contents):
@@ -141,28 +143,28 @@ def _camel(value: Any) -> Any:
 def _system(instruction: Any) -> list[dict]:
     if instruction is None:
         return []
-    parts = instruction.get("parts") if isinstance(instruction, dict) else None
-    require(isinstance(parts, list) and parts, "system_instruction.parts must not be empty")
-    require(all(isinstance(p, dict) for p in parts), "system_instruction.parts must be objects")
-    return [{"role": "system", "content": "".join(p.get("text", "") for p in parts)}]
+    require(isinstance(instruction, dict), "Invalid value at 'system_instruction'.")
+    parts = objects(instruction.get("parts"), "Invalid value at 'system_instruction.parts'.")
+    require(parts, "system_instruction.parts must not be empty")
+    require(all(isinstance(p.get("text"), str) for p in parts), "Invalid value at 'system_instruction.parts'.")
+    return [{"role": "system", "content": "".join(p["text"] for p in parts)}]
 
 
-def _check_content(content: Any, where: str, strict: bool) -> None:
-    require(isinstance(content, dict), f"Invalid value at '{where}'.")
-    require(content.get("role", "user") in ("user", "model"), "Please use a valid role: user, model.")
-    parts = content.get("parts")
-    require(isinstance(parts, list) and parts, f"{where}: contents.parts must not be empty.")
+def _check_content(content: dict, where: str, strict: bool) -> None:
+    one_of(content.get("role", "user"), ("user", "model"), "Please use a valid role.")
+    parts = objects(content.get("parts"), f"Invalid value at '{where}.parts'.")
+    require(parts, f"{where}: contents.parts must not be empty.")
     if strict:
         _refuse_unknown(content, frozenset({"role", "parts"}), where)
     for j, part in enumerate(parts):
         _check_part(part, f"{where}.parts[{j}]", strict)
 
 
-def _check_part(part: Any, where: str, strict: bool) -> None:
-    require(isinstance(part, dict), f"Invalid value at '{where}'.")
+def _check_part(part: dict, where: str, strict: bool) -> None:
     data = [k for k in ("text", "functionCall", "functionResponse") if part.get(k) not in (None, "")]
     empty = f"{where}: required oneof field 'data' must have one initialized field"
     require(len(data) == 1 or (part.get("thought") and not data), empty)
+    require(isinstance(part.get("text", ""), str), f"Invalid value at '{where}.text' (TYPE_STRING).")
     if strict:
         _refuse_unknown(part, _PART, where)
     if "functionCall" in part:
@@ -172,7 +174,9 @@ def _check_part(part: Any, where: str, strict: bool) -> None:
 
 
 def _check_function(value: Any, known: frozenset[str], payload: str, where: str, strict: bool) -> None:
-    require(isinstance(value, dict) and value.get("name"), f"{where}.name: Name cannot be empty.")
+    require(isinstance(value, dict), f"Invalid value at '{where}'.")
+    require(isinstance(value.get("id", ""), str), f"Invalid value at '{where}.id' (TYPE_STRING).")
+    require(isinstance(value.get("name"), str) and value["name"], f"{where}.name: Name cannot be empty.")
     require(isinstance(value.get(payload, {}), dict), f"Invalid value at '{where}.{payload}' (Struct).")
     if strict:
         _refuse_unknown(value, known, where)
@@ -217,23 +221,25 @@ def _check_settings(body: dict) -> None:
 
 def _check_tools(body: dict) -> None:
     declared = False
-    for i, tool in enumerate(body.get("tools") or ()):
-        require(isinstance(tool, dict), f"Invalid value at 'tools[{i}]'.")
+    for i, tool in enumerate(objects(body.get("tools"), "Invalid value at 'tools'.")):
         _refuse_unknown(tool, frozenset({"functionDeclarations"}), f"tools[{i}]")
-        for j, declaration in enumerate(tool.get("functionDeclarations") or ()):
-            _check_declaration(declaration, f"tools[{i}].function_declarations[{j}]")
+        where = f"tools[{i}].function_declarations"
+        for j, declaration in enumerate(objects(tool.get("functionDeclarations"), f"Invalid value at '{where}'.")):
+            _check_declaration(declaration, f"{where}[{j}]")
             declared = True
-    config = (body.get("toolConfig") or {}).get("functionCallingConfig")
+    config = body.get("toolConfig") or {}
+    require(isinstance(config, dict), "Invalid value at 'tool_config'.")
+    config = config.get("functionCallingConfig")
     require(declared or config is None, "Function calling config is set without function_declarations.")
 
 
-def _check_declaration(declaration: Any, where: str) -> None:
-    require(isinstance(declaration, dict), f"Invalid value at '{where}'.")
+def _check_declaration(declaration: dict, where: str) -> None:
     _refuse_unknown(declaration, _DECLARATION, where)
     require(_NAME.fullmatch(str(declaration.get("name"))), f"{where}.name: Invalid function name.")
     both = "parameters" in declaration and "parametersJsonSchema" in declaration
     require(not both, f"{where}: parameters and parameters_json_schema are mutually exclusive.")
     schema = declaration.get("parameters") or {}
+    require(isinstance(schema, dict), f"Invalid value at '{where}.parameters'.")
     member = next((m for m in _UNKNOWN_IN_PARAMETERS if m in schema), None)
     require(member is None, _unknown(str(member), f"{where}.parameters"))
 

@@ -13,6 +13,8 @@ from replaykit.controls.wires.wire import (
     Wire,
     WireRefusal,
     first_unknown,
+    objects,
+    one_of,
     require,
     text_of,
 )
@@ -93,8 +95,7 @@ def overflow(prompt_tokens: int, limit: int) -> WireRefusal:
 def _message(index: int, message: Any, strict: bool) -> dict:
     where = f"messages[{index}]"
     require(isinstance(message, dict), f"Invalid type for '{where}': expected an object.", param=where)
-    role = message.get("role")
-    require(role in _MEMBERS, f"Invalid value: {role!r}. Supported: {', '.join(_MEMBERS)}.", param=f"{where}.role")
+    role = one_of(message.get("role"), _MEMBERS, f"Invalid value: {message.get('role')!r}.", param=f"{where}.role")
     if strict:
         _refuse_unknown(message, _MEMBERS[role], where + ".")
     normal = {"role": "system" if role == "developer" else role, "content": text_of(message.get("content"))}
@@ -132,13 +133,12 @@ def _check_content(normal: dict, where: str) -> None:
 
 
 def _check_tools(body: dict) -> None:
-    tools = body.get("tools")
-    if "tools" in body:
-        require(isinstance(tools, list) and tools, "Invalid 'tools': empty array.", code="empty_array", param="tools")
+    tools = objects(body.get("tools"), "Invalid type for 'tools': expected an array of objects.", param="tools")
+    require(tools or "tools" not in body, "Invalid 'tools': empty array.", code="empty_array", param="tools")
     if "tool_choice" in body:
         require(tools, "'tool_choice' is only allowed when 'tools' are specified.", param="tool_choice")
-    for i, tool in enumerate(tools or ()):
-        function = tool.get("function") if isinstance(tool, dict) else None
+    for i, tool in enumerate(tools):
+        function = tool.get("function")
         require(isinstance(function, dict), f"Missing required parameter: 'tools[{i}].function'.", param=f"tools[{i}]")
         _refuse_unknown(tool, frozenset({"type", "function"}), f"tools[{i}].")
         _refuse_unknown(function, frozenset({"name", "description", "parameters", "strict"}), f"tools[{i}].function.")

@@ -14,6 +14,8 @@ from replaykit.controls.wires.wire import (
     Wire,
     WireRefusal,
     first_unknown,
+    objects,
+    one_of,
     require,
     text_of,
 )
@@ -48,7 +50,9 @@ def parse(line: RequestLine, body: Any, strict: bool) -> Asked:
     require(isinstance(body.get("model"), str), "you must provide a model parameter", param="model")
     require(not body.get("stream"), "streaming is not offered here", param="stream")
     items = _items(body.get("input"))
-    messages = [{"role": "system", "content": body["instructions"]}] if body.get("instructions") is not None else []
+    instructions = body.get("instructions")
+    require(isinstance(instructions, str | None), "Invalid type for 'instructions'.", param="instructions")
+    messages = [] if instructions is None else [{"role": "system", "content": instructions}]
     for i, item in enumerate(items):
         _add(messages, item, f"input[{i}]", strict)
     if strict:
@@ -94,8 +98,7 @@ def _items(given: Any) -> list[dict]:
 
 
 def _add(messages: list[dict], item: dict, where: str, strict: bool) -> None:
-    kind = item.get("type", "message")
-    require(kind in _ITEMS, f"Invalid value: {kind!r}. Supported: {', '.join(_ITEMS)}.", param=f"{where}.type")
+    kind = one_of(item.get("type", "message"), _ITEMS, f"Invalid value of '{where}.type'.", param=f"{where}.type")
     if strict:
         _refuse_unknown(item, _ITEMS[kind], where + ".")
         _check_id(item.get("id"), _PREFIXES[kind], where)
@@ -105,8 +108,7 @@ def _add(messages: list[dict], item: dict, where: str, strict: bool) -> None:
 
 
 def _add_message(messages: list[dict], item: dict, where: str) -> None:
-    role = item.get("role")
-    require(role in _ROLES, f"Invalid value: {role!r}. Supported: {', '.join(_ROLES)}.", param=f"{where}.role")
+    role = one_of(item.get("role"), _ROLES, f"Invalid value: {item.get('role')!r}.", param=f"{where}.role")
     text = text_of(item.get("content"))
     require(text is not None, f"Missing required parameter: '{where}.content'.", param=f"{where}.content")
     if _ROLES[role] == "assistant":
@@ -144,8 +146,7 @@ def _check_id(id_: Any, prefix: str, where: str) -> None:
 
 
 def _check_tools(body: dict) -> None:
-    for i, tool in enumerate(body.get("tools") or ()):
-        require(isinstance(tool, dict), f"Invalid type for 'tools[{i}]'.", param=f"tools[{i}]")
+    for i, tool in enumerate(objects(body.get("tools"), "Invalid type for 'tools'.", param="tools")):
         _refuse_unknown(tool, _TOOL, f"tools[{i}].")
         require(isinstance(tool.get("name"), str), f"Missing required parameter: 'tools[{i}].name'.", param="tools")
     forced = body.get("tool_choice") == "required"

@@ -141,6 +141,28 @@ def require(condition: object, message: str, **more: Any) -> None:
         raise WireRefusal(message, **more)
 
 
+def one_of(value: Any, choices: Iterable[str], message: str, **more: Any) -> str:
+    """The value, if it is one of the choices.
+
+    Raises:
+        WireRefusal: it is not; the message is followed by the choices.
+    """
+    known = tuple(choices)
+    require(isinstance(value, str) and value in known, f"{message} Supported: {', '.join(known)}.", **more)
+    return value
+
+
+def objects(value: Any, message: str, **more: Any) -> list[dict]:
+    """A list of objects; null and absence are an empty one.
+
+    Raises:
+        WireRefusal: it is something else.
+    """
+    items = [] if value is None else value
+    require(isinstance(items, list) and all(isinstance(i, dict) for i in items), message, **more)
+    return items
+
+
 def first_unknown(members: Iterable[str], known: frozenset[str]) -> str | None:
     """The first member that the wire does not know, or None."""
     return next((m for m in members if m not in known), None)
@@ -151,5 +173,7 @@ def text_of(content: Any, kinds: tuple[str, ...] = ("text", "input_text", "outpu
     if content is None or isinstance(content, str):
         return content
     require(isinstance(content, list), "content must be a string or a list of parts")
-    require(all(isinstance(p, dict) and p.get("type") in kinds for p in content), "only text parts are accepted")
-    return "".join(str(p.get("text", "")) for p in content)
+    for part in objects(content, "content parts must be objects"):
+        one_of(part.get("type"), kinds, "only text parts are accepted.")
+        require(isinstance(part.get("text"), str), "text must be a string")
+    return "".join(part["text"] for part in content)
