@@ -26,7 +26,7 @@ from functools import lru_cache
 
 from replaykit.policy import lexicon
 
-_CLAUSE = re.compile(r"[.,;:!?()\[\]{}\"\n\r…—–*#|<>]+|\s-+\s")
+_CLAUSE = re.compile(r"[.,;:!?()\[\]{}\"\n\r\u2013-\u2014\u2026*#|<>]+|\s-+\s")
 _STOP_TOKEN = re.compile(r"###[A-Z-]+###")  # tau2's own, said to end the episode
 _WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 _STRETCHED = tuple(
@@ -41,6 +41,7 @@ _STRETCHED = tuple(
         (r"n+o+", "no"),
     )
 )
+_APOSTROPHES = str.maketrans("\u2018\u2019`", "'''")
 _NEAR = 3  # words before an affirmative in which a negation reaches it
 
 
@@ -90,7 +91,7 @@ def confirmation(text: str) -> Confirmation:
 def _clauses(text: str) -> list[list[str]]:
     """The words of each clause, folded."""
     plain = _STOP_TOKEN.sub(" ", text)
-    folded = unicodedata.normalize("NFKC", plain).casefold().replace("’", "'").replace("‘", "'").replace("`", "'")
+    folded = unicodedata.normalize("NFKC", plain).casefold().translate(_APOSTROPHES)
     clauses: list[list[str]] = []
     for piece in _CLAUSE.split(folded):
         clauses.append([])

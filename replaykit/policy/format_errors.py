@@ -75,7 +75,9 @@ def message_errors(message: Mapping, turn: int, context: PolicyContext) -> list[
     return [FormatError("unparsed_tool_call", turn, detail=markup)] if markup else []
 
 
-def call_error(call: Mapping, turn: int, place: int, context: PolicyContext, result: Mapping | None) -> FormatError | None:
+def call_error(
+    call: Mapping, turn: int, place: int, context: PolicyContext, result: Mapping | None
+) -> FormatError | None:
     """The format error of one call, or None.
 
     Args:

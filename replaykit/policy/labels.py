@@ -47,9 +47,7 @@ def upstream_rule(reference_actions: Iterable[Mapping]) -> str:
     return "gold_transfer_action" if any(a["name"] == TRANSFER_TOOL for a in reference_actions) else "no_transfer"
 
 
-def build_labels(
-    tasks: Iterable[Mapping], derived: Mapping | None, overrides: Mapping | None, revision: str
-) -> dict:
+def build_labels(tasks: Iterable[Mapping], derived: Mapping | None, overrides: Mapping | None, revision: str) -> dict:
     """The label document.
 
     Args:

@@ -1,3 +1,4 @@
+# ruff: noqa: SIM905 - lists of words are read as words
 """The words of the confirmation rule, as data. All are in folded form: lower case, plain apostrophes.
 
 A phrase is matched word by word; at one place the longest phrase wins.
@@ -96,15 +97,16 @@ NEUTRAL = Phrases(
     (
         # nothing proposed is negated
         "no problem|problems|worries|worry|objection|objections|issue|issues|doubt|rush|hesitation|question|questions",
-        "no concern|concerns|change|changes|further|other|more|additional|extra|insurance|bags|baggage",
-        "no luggage|checked|special", "not a|an problem|issue", "why not", "not at all", "not only",
+        "no concern|concerns|change|changes|further|other|more|additional|extra|insurance",
+        "no bags|baggage|luggage|checked|special", "not a|an problem|issue", "why not", "not at all", "not only",
         "don't|dont worry|mind|hesitate", "do not worry|mind|hesitate", "never mind the",
         # questions to the agent
         "can|could|would|will|did|do|may|might|can't you|u|we confirm|do|proceed|approve|agree",
         "can|could|would|will|did you|u please|also|just|first|kindly|now confirm|do",
         "can|could|would|will you|u please also|just|first|kindly confirm|do", "please|pls could|can you confirm",
         "do|does that|this|it work|works", "can|could|may i proceed|confirm|go ahead",
-        "is|are|was|were|would|will that|it|this|everything|those|these|they ok|okay|alright|correct|confirmed|approved",
+        "is|are|was|were|would|will that|it|this|everything|those|these|they ok|okay|alright|correct",
+        "is|are|was|were|would|will that|it|this|everything|those|these|they confirmed|approved",
         "is|are|was|were|would|will that|it|this|everything|those|these|they be ok|okay|alright|correct|right",
         "is|are|was|were|would|will that|it|this|everything all right", "are you sure|certain", "you sure",
         "confirm whether|if|what|which|how|when|why|where", "confirm my|your identity|email|name|zip|phone|details",
@@ -112,8 +114,10 @@ NEUTRAL = Phrases(
         "waiting|wait for you to confirm", "awaiting confirm",
         # other meanings
         "make|making|made sure", "for sure if", "sure if|whether|how|what|why",
-        "correct the|my|your|his|her|it|this|that|their|our|a|an|any", "exactly|precisely how|what|when|where|why|which|who",
-        "do that|this|it|so myself|later|again|before|yet", "agree to disagree", "that|this would be good|great|fine|perfect if|to",
+        "correct the|my|your|his|her|it|this|that|their|our|a|an|any",
+        "exactly|precisely how|what|when|where|why|which|who",
+        "do that|this|it|so myself|later|again|before|yet", "agree to disagree",
+        "that|this would be good|great|fine|perfect if|to",
         "definitely|certainly|absolutely need|want|would|don't", "ok|okay|yes or no",
     )
 )  # fmt: skip

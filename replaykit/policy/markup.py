@@ -12,8 +12,13 @@ import re
 from collections.abc import Collection
 
 # The first matching name is reported; order goes from special to general.
+_BAR = r"[|\uff5c]"  # DeepSeek writes its bars in full width
 _MARKUPS: tuple[tuple[str, str], ...] = (
-    ("deepseek", r"<[|｜]/?(?:DSML[|｜])?(?:tool[▁_ ](?:calls?|outputs?)[▁_ ](?:begin|end)|tool[▁_ ]sep|function_calls)[|｜]>|<[|｜]DSML[|｜]"),
+    (
+        "deepseek",
+        rf"<{_BAR}/?(?:DSML{_BAR})?(?:tool[\u2581_ ](?:calls?|outputs?)[\u2581_ ](?:begin|end)|tool[\u2581_ ]sep"
+        rf"|function_calls){_BAR}>|<{_BAR}DSML{_BAR}",
+    ),
     ("kimi", r"<\|tool_calls?_(?:section_)?(?:argument_)?(?:begin|end)\|>"),
     ("harmony", r"<\|channel\|>\s*(?:commentary|analysis)\s+to=|\bto=functions\.\w+|<\|(?:channel|constrain|call)\|>"),
     ("llama", r"<\|python_(?:tag|start|end)\|>"),
@@ -22,9 +27,16 @@ _MARKUPS: tuple[tuple[str, str], ...] = (
     ("internlm", r"<\|action_(?:start|end)\|>|<\|plugin\|>"),
     ("phi", r"<\|/?tool_calls?\|>|<\|tool_call_(?:start|end)\|>|<\|tools_(?:prefix|suffix)\|>"),
     ("glm", r"</?arg_(?:key|value)>"),
-    ("function_tag", r"<function\s*=\s*[\"']?[\w.-]+[\"']?\s*>|<function\s+name\s*=|</?function_?calls?>|</?(?:start|end)_function_call>|</function>"),
+    (
+        "function_tag",
+        r"<function\s*=\s*[\"']?[\w.-]+[\"']?\s*>|<function\s+name\s*=|</?function_?calls?>|</function>"
+        r"|</?(?:start|end)_function_call>",
+    ),
     ("hermes", r"</?(?:\w+:)?tool_?calls?>|<tool_call\s+name\s*=|</?(?:\w+:)?tool_use>"),
-    ("invoke", r"</?(?:\w+:)?invoke(?:\s+name\s*=[^>]*)?>|</?(?:\w+:)?function_calls>|<(?:\w+:)?parameter(?:\s+name)?\s*="),
+    (
+        "invoke",
+        r"</?(?:\w+:)?invoke(?:\s+name\s*=[^>]*)?>|</?(?:\w+:)?function_calls>|<(?:\w+:)?parameter(?:\s+name)?\s*=",
+    ),
     ("qwen_agent", r"✿(?:FUNCTION|ARGS)✿"),
     ("functools", r"\bfunctools\s*\[\s*\{"),
     ("functionary", r"^>>>\s*\w+\s*\n\s*\{"),
@@ -44,7 +56,8 @@ _MARKUPS: tuple[tuple[str, str], ...] = (
 _ANY = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _MARKUPS), re.IGNORECASE | re.MULTILINE)
 _HINTS = re.compile(r"[<\[{`✿]|to=functions|^>>>|Action Input", re.MULTILINE | re.IGNORECASE)
 _CALL_LINE = re.compile(
-    r"^[ \t]*(?:```\w*[ \t]*|\[[ \t]*|print\(|\w+[ \t]*=[ \t]*|await[ \t]+)*(?:functions?\.|tools\.|default_api\.)?([A-Za-z_]\w*)\("
+    r"^[ \t]*(?:```\w*[ \t]*|\[[ \t]*|print\(|\w+[ \t]*=[ \t]*|await[ \t]+)*"
+    r"(?:functions?\.|tools\.|default_api\.)?([A-Za-z_]\w*)\("
     r"(?:[ \t]*\w+[ \t]*=[^\n]*|[ \t]*\{[^\n]*|[ \t]*[\"'][^\n]*|[ \t]*)\)[\])`;, \t]*$",
     re.MULTILINE,
 )

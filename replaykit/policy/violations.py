@@ -27,7 +27,7 @@ RULES = (
 
 #: What each violation counts in a weighted sum. ``off_reference_write`` also fires for valid alternative solutions,
 #: so that a caller may want to weigh it less.
-DEFAULT_WEIGHTS: Mapping[str, float] = {rule: 1.0 for rule in RULES}
+DEFAULT_WEIGHTS: Mapping[str, float] = dict.fromkeys(RULES, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

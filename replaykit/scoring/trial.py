@@ -39,7 +39,7 @@ class SeatUse:
 
     def to_dict(self) -> dict:
         """Plain data; what nobody reported is the text ``not reported``, never 0."""
-        unknown = {name: "not reported" for name in ("prompt_tokens", "completion_tokens", "cost")}
+        unknown = dict.fromkeys(("prompt_tokens", "completion_tokens", "cost"), "not reported")
         known = {name: getattr(self, name) for name in unknown if getattr(self, name) is not None}
         counts = {name: getattr(self, name) for name in ("replies", "tokens_not_reported", "cost_not_reported")}
         return counts | unknown | known

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - users type such characters
 """Sentences of users and whether they confirm."""
 
 import pytest
@@ -254,10 +255,10 @@ NEITHER = (
 )
 
 TABLE = (
-    {sentence: (True, "affirmed") for sentence in CONFIRMING}
-    | {sentence: (False, "refused") for sentence in REFUSED}
-    | {sentence: (False, "negated") for sentence in NEGATED}
-    | {sentence: (False, "no_affirmative") for sentence in NEITHER}
+    dict.fromkeys(CONFIRMING, (True, "affirmed"))
+    | dict.fromkeys(REFUSED, (False, "refused"))
+    | dict.fromkeys(NEGATED, (False, "negated"))
+    | dict.fromkeys(NEITHER, (False, "no_affirmative"))
 )
 
 

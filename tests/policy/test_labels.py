@@ -188,7 +188,10 @@ DAMAGES = {
     "no JSON": (lambda labels, splits: (b"{", splits), "not JSON"),
     "another schema": (lambda labels, splits: (b"{}", splits), "schema"),
     "white space": (lambda labels, splits: (labels + b"\n", splits), "other bytes"),
-    "another label hash": (lambda labels, splits: (labels, splits.replace(b'256": "', b'256": "0')), "another label file"),
+    "another label hash": (
+        lambda labels, splits: (labels, splits.replace(b'256": "', b'256": "0')),
+        "another label file",
+    ),
     "a task moved": (lambda labels, splits: (labels, splits.replace(b'"13"', b'"14"')), "not the one"),
     "no split manifest": (lambda labels, splits: (labels, b""), "another label file"),
 }  # fmt: skip

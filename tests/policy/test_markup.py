@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - models write such characters
 """Texts to the user, with and without tool-call markup left in them."""
 
 import time
@@ -34,7 +35,7 @@ MARKUP = {
     "deepseek, underscores": "<|tool_calls_begin|>",
     "deepseek end only": "```<｜tool▁call▁end｜>",
     "deepseek dsml": '<｜DSML｜function_calls><｜DSML｜invoke name="get_user_details">',
-    "kimi": '<|tool_calls_section_begin|><|tool_call_begin|>functions.get_user_details:0<|tool_call_argument_begin|>{}',
+    "kimi": "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_user_details:0<|tool_call_argument_begin|>{}",
     "kimi call only": "<|tool_call_begin|>functions.get_user_details:0",
     "kimi end": "{}<|tool_call_end|><|tool_calls_section_end|>",
     "glm": "<tool_call>get_user_details\n<arg_key>user_id</arg_key>\n<arg_value>mia</arg_value>\n</tool_call>",
@@ -137,7 +138,10 @@ def test_a_line_of_code_counts_only_for_a_tool_of_the_domain():
     assert find_markup("get_user_details(user_id='mia')", frozenset()) is None
 
 
-@pytest.mark.parametrize("piece", ['{"name": "', "<", "{" * 50, "a = ", "```", "[ARGS]", '{"arguments": {', "get_user_details("])
+HOSTILE = ['{"name": "', "<", "{" * 50, "a = ", "```", "[ARGS]", '{"arguments": {', "get_user_details("]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
 def test_a_hostile_text_is_searched_quickly(piece):
     start = time.perf_counter()
     find_markup(piece * (16_000 // len(piece)), TOOLS)

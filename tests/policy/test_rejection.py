@@ -60,7 +60,8 @@ REJECTED = {
     "an argument named requestor": (
         "get_user_details",
         {"user_id": "x", "requestor": "x"},
-        "tau2.environment.environment.Environment.make_tool_call() got multiple values for keyword argument 'requestor'",
+        "tau2.environment.environment.Environment.make_tool_call() got multiple values for keyword argument "
+        "'requestor'",
     ),
     "an argument named tool_name": (
         "get_user_details",
@@ -92,7 +93,7 @@ REJECTED = {
     "an origin that is a number": (
         "book_reservation",
         {"origin": 5},
-        "1 validation error for Reservation\norigin\n  Input should be a valid string [type=string_type, input_value=5]",
+        "1 validation error for Reservation\norigin\n  Input should be a valid string [type=string_type]",
     ),
     "a certificate without a number as its amount": (
         "send_certificate",
@@ -102,7 +103,8 @@ REJECTED = {
     "a fractional fee": (
         "update_reservation_baggages",
         {"nonfree_baggages": 1.25},
-        "1 validation error for Payment\namount\n  Input should be a valid integer, got a number with a fractional part",
+        "1 validation error for Payment\namount\n  Input should be a valid integer, got a number with a "
+        "fractional part",
     ),
     "an address line that is null": (
         "modify_user_address",

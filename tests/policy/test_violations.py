@@ -85,7 +85,7 @@ AIRLINE = {
         [],
     ),
     "a read after a transfer that failed is fine": (
-        ["user: hi", TRANSFER, "error: AirlineTools.transfer_to_human_agents() missing 1 required positional argument: 'summary'", READ, "ok: {}"],
+        ["user: hi", TRANSFER, "error: f() missing 1 required positional argument: 'summary'", READ, "ok: {}"],
         [],
     ),
     "a write after a transfer breaks two rules": (
