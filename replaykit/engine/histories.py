@@ -44,7 +44,9 @@ def flipping_once(state_class: type) -> type:
     flip = state_class.flip_roles
 
     class UserState(state_class):  # type: ignore[misc, valid-type]
-        _flipped: Growing = PrivateAttr(default_factory=lambda: Growing(lambda messages: flip(SimpleNamespace(messages=messages))))
+        _flipped: Growing = PrivateAttr(
+            default_factory=lambda: Growing(lambda messages: flip(SimpleNamespace(messages=messages)))
+        )
 
         def flip_roles(self) -> list[Any]:
             return self._flipped(self.messages)

@@ -53,7 +53,9 @@ class RowView(dict):
         return self._own(key, dict.__getitem__(self, key))
 
     def get(self, key: Any, default: Any = None) -> Any:
-        return self[key] if key in self else default
+        if key in self:
+            return self[key]
+        return default
 
     def __setitem__(self, key: Any, row: Any) -> None:
         dict.__setitem__(self, key, row)

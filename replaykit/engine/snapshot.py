@@ -166,7 +166,9 @@ class Snapshot:
         """One edit from the first row that was changed, added or removed to the end of its table."""
         first = bisect_left(table.keys, min(texts))
         kept = table.keys[first:]
-        rows = {k: self._text[slice(*table.spans[k])] for k in kept} | {k: t and t.encode("ascii") for k, t in texts.items()}
+        rows = {k: self._text[slice(*table.spans[k])] for k in kept} | {
+            k: t and t.encode("ascii") for k, t in texts.items()
+        }
         body = b", ".join(rows[k] for k in sorted(rows) if rows[k] is not None)
         start = table.spans[table.keys[first - 1]][1] if first else table.start
         return start, table.end, b", " + body if first and body else body

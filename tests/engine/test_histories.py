@@ -30,7 +30,9 @@ def test_a_growing_list_converts_each_item_once():
     assert seen == [1, 2, 3]
 
 
-@pytest.mark.parametrize("replaced", [["x", "b", "c"], ["a"], [], ["a", "x"]], ids=["other start", "shorter", "empty", "other end"])
+@pytest.mark.parametrize(
+    "replaced", [["x", "b", "c"], ["a"], [], ["a", "x"]], ids=["other start", "shorter", "empty", "other end"]
+)
 def test_a_list_that_did_not_grow_is_converted_from_the_start(replaced):
     growing = Growing(lambda items: [i.upper() for i in items])
     growing(["a", "b"])
@@ -53,7 +55,9 @@ def test_the_customers_history_is_flipped_as_tau2_flips_it(tau2):
 
 
 def test_a_message_that_cannot_be_flipped_is_refused_as_tau2_refuses_it(tau2):
-    call = tau2.messages.AssistantMessage(role="assistant", tool_calls=[tau2.messages.ToolCall(id="1", name="n", arguments={})])
+    call = tau2.messages.AssistantMessage(
+        role="assistant", tool_calls=[tau2.messages.ToolCall(id="1", name="n", arguments={})]
+    )
     said = []
     for state_class in (tau2.user.UserState, flipping_once(tau2.user.UserState)):
         with pytest.raises(ValueError, match="Tool calls are not supported") as caught:
