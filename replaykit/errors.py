@@ -9,6 +9,7 @@
     ├── EvidenceError                  5   damaged, forged, truncated or foreign evidence
     │   └── SchemaTooNew               5   a newer replaykit wrote it
     ├── ToolNameMismatch               1   the two names of a native tool call disagree
+    ├── PrefixDiverged                 1   a recorded beginning does not play as recorded, so nothing can go on from it
     ├── ModelCallRefused               6   tau2 asked a model from outside the three seats
     └── InternalError                  6   a bug here, or a self-test that failed
 
@@ -103,6 +104,12 @@ class ToolNameMismatch(ReplaykitError):
             "nothing was sent: make the two names agree"
         )
         self.pointer, self.outer, self.inner = pointer, outer, inner
+
+
+class PrefixDiverged(ReplaykitError):
+    """The recorded beginning of an episode does not play as it was recorded; nothing was asked."""
+
+    exit_code = 1
 
 
 class ModelCallRefused(ReplaykitError):

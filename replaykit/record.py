@@ -109,6 +109,11 @@ class Keeping:
         self._journal.end(number, end)
 
 
+def created_by() -> dict:
+    """Which program writes."""
+    return {"tool": "replaykit", "version": __version__, "python": platform.python_version()}
+
+
 def header(engine: Engine, fleet: Fleet, panel: Panel, seating: Seating, case_seed: int) -> dict:
     """A cassette's header."""
     return {
@@ -119,7 +124,7 @@ def header(engine: Engine, fleet: Fleet, panel: Panel, seating: Seating, case_se
         "budget": Budget().to_dict(),
         **seating.header,
         "seeds": {"case": case_seed, "trial": trial_seed(case_seed)},
-        "created_by": {"tool": "replaykit", "version": __version__, "python": platform.python_version()},
+        "created_by": created_by(),
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 

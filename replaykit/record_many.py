@@ -126,9 +126,7 @@ def run(plan: Plan, controls: str | None, arm_path: Path | None, watch: Any) -> 
     _refuse_existing(plan, controls or arm_file.name)
     runtime = engine.load()
     with ExitStack() as stack:
-        sender = stack.enter_context(Sender())
-        provider = stack.enter_context(ControlProvider(keep_bytes=False)) if controls else None
-        seats = _seats(runtime, controls, arm_file, provider, sender)
+        seats = seats_of(runtime, controls, arm_file, stack)
         pool = stack.enter_context(ThreadPoolExecutor(plan.jobs, thread_name_prefix="episode"))
         work = [pool.submit(_episode, plan, runtime, panel, seed, seats, watch) for panel, seed in plan.episodes]
         try:
@@ -145,9 +143,12 @@ def _refuse_existing(plan: Plan, arm_name: str) -> None:
             raise UsageError(f"{path} exists and a cassette is never overwritten: choose another --out, or 'replaykit resume' an interrupted one")
 
 
-def _seats(
-    runtime: Engine, controls: str | None, arm_file: arm.Arm | None, provider: ControlProvider | None, sender: Sender
+def seats_of(
+    runtime: Engine, controls: str | None, arm_file: arm.Arm | None, stack: ExitStack
 ) -> Callable[[Panel, int], seating.Seating]:
+    """Who answers in the episode of a panel and case seed, while the stack is open."""
+    sender = stack.enter_context(Sender())
+    provider = stack.enter_context(ControlProvider(keep_bytes=False)) if controls else None
     if arm_file is not None:
         seated = seating.from_arm(arm_file, sender)
         return lambda panel, seed: seated

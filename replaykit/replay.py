@@ -126,7 +126,7 @@ def replay(cassette: Cassette, engine: Engine, fleet: Fleet, name: str) -> Repla
     result = None
     with offline():
         try:
-            result = engine.run(panel.domain, panel.scenario, _seed(cassette), _models(cassette), gateway.ask)
+            result = engine.run(panel.domain, panel.scenario, _seed(cassette), models(cassette), gateway.ask)
         except ReplayStopped:
             pass
     divergences = comparison.divergences
@@ -272,7 +272,7 @@ def _seed(cassette: Cassette) -> int:
     return cassette.header["seeds"]["trial"]
 
 
-def _models(cassette: Cassette) -> SeatModels:
+def models(cassette: Cassette) -> SeatModels:
     """What tau2 was configured with: it stands in the native requests; a seat that was never asked keeps a default."""
     header, first = cassette.header, {}
     for recorded in cassette.requests:
