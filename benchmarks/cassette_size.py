@@ -83,7 +83,8 @@ class Talk:
         messages = list(self.learner if seat == "learner" else self.customer)
         arguments = {"temperature": 0.0, "seed": 626729}
         request = SeatRequest(seat, number, "model-a", messages, tools, "auto" if tools else None, arguments)
-        call = ReplyCall(f"call_{self._token(20)}", "get_reservation_details", f'{{"reservation_id": "{self._token(6)}"}}')
+        wanted = f'{{"reservation_id": "{self._token(6)}"}}'
+        call = ReplyCall(f"call_{self._token(20)}", "get_reservation_details", wanted)
         length = self._random.randint(60, 240) if seat == "customer" else self._random.randint(100, 400)
         content = None if step == "call" else self._text(length)
         usage = {"prompt_tokens": 4_000 + number, "completion_tokens": 60}

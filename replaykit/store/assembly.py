@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from replaykit.cassette import (
     DIGEST_LENGTH,
     HEADER_KEYS,
-    UNFIT,
     Cassette,
-    Pages,
     RecordedRequest,
 )
 from replaykit.errors import EvidenceError
+from replaykit.pages import UNFIT, Pages
 from replaykit.request_digest import RequestDigests
-from replaykit.seats import SEATS, SeatFailure, SeatReply
+from replaykit.seats import SEATS, SeatFailure, SeatReply, SeatRequest
 from replaykit.store.agreement import check_exchange
 
 _SHAPES: dict[str, dict[str, type | tuple[type, ...]]] = {
@@ -43,7 +41,8 @@ class Assembly:
         self._offset = 0
         self._digests = RequestDigests()
         self._header: dict = {}
-        self._requests: dict[int, RecordedRequest] = {}
+        self._asked: dict[int, tuple[str, str]] = {}
+        self._outcomes: dict[int, Any] = {}
         self._exchanges: dict[int, list[tuple[int, dict]]] = {}
         self.exchange_count = 0
         self._states: list[tuple[int, str]] = []
@@ -70,7 +69,7 @@ class Assembly:
         """What the records make."""
         return Cassette(
             header=self._header,
-            requests=tuple(map(self._with_exchanges, self._requests.values())),
+            requests=tuple(map(self._request, self._asked)),
             states=tuple(self._states),
             notes=tuple(self._notes),
             footer=self._footer,
@@ -79,12 +78,14 @@ class Assembly:
             path=self._path,
         )
 
-    def _with_exchanges(self, request: RecordedRequest) -> RecordedRequest:
-        return replace(request, exchange_records=tuple(self._exchanges.get(request.number, ())))
+    def _request(self, number: int) -> RecordedRequest:
+        seat, digest = self._asked[number]
+        exchanges = tuple(self._exchanges.get(number, ()))
+        return RecordedRequest(number, seat, digest, self._outcomes.get(number), exchanges, self.pages)
 
     def askers(self) -> dict[int, str]:
         """The seat of each request number."""
-        return {number: request.seat for number, request in self._requests.items()}
+        return {number: seat for number, (seat, _) in self._asked.items()}
 
     def _fault(self, message: str) -> EvidenceError:
         return EvidenceError(message, self._path, self._offset)
@@ -106,20 +107,19 @@ class Assembly:
 
     def _take_request(self, record: dict) -> None:
         number = record["n"]
-        if number != len(self._requests) + 1:
-            raise ValueError(f"request {number} comes where request {len(self._requests) + 1} was due")
+        if number != len(self._asked) + 1:
+            raise ValueError(f"request {number} comes where request {len(self._asked) + 1} was due")
         if record["seat"] not in SEATS:
             raise ValueError(f"there is no seat {record['seat']!r}")
         self.pages.natives.add(number, record["native"])
-        request = RecordedRequest(number, record["seat"], "", None, (), self.pages)
-        native = request.native
+        native = SeatRequest.from_dict(self.pages.natives.value(number), number)
         digest = self._digests.of(native)
-        if native.seat != request.seat or record["digest"] not in (digest, digest[:DIGEST_LENGTH]):
+        if native.seat != record["seat"] or record["digest"] not in (digest, digest[:DIGEST_LENGTH]):
             raise ValueError(f"request {number} is not the one its digest names")
-        self._requests[number] = replace(request, digest=digest)
+        self._asked[number] = record["seat"], digest
 
     def _take_exchange(self, record: dict) -> None:
-        self._asked(record["n"])
+        self._check_asked(record["n"])
         self.exchange_count += 1
         for side, documents in (("request", self.pages.bodies), ("response", self.pages.answers)):
             body = (record[side] or {}).get("body")
@@ -158,16 +158,15 @@ class Assembly:
             raise ValueError("there is no result before the footer")
         self._footer = {**self._result, **record["fields"], "summary": record["summary"]}
 
-    def _asked(self, number: int) -> RecordedRequest:
-        if number not in self._requests:
+    def _check_asked(self, number: int) -> None:
+        if number not in self._asked:
             raise ValueError(f"request {number} was not asked before")
-        return self._requests[number]
 
     def _outcome(self, number: int, outcome: Any) -> None:
-        request = self._asked(number)
-        if request.outcome is not None:
+        self._check_asked(number)
+        if number in self._outcomes:
             raise ValueError(f"request {number} has two outcomes")
-        self._requests[number] = replace(request, outcome=outcome)
+        self._outcomes[number] = outcome
 
 
 _TAKERS: dict[str, Callable[[Assembly, dict], None]] = {

@@ -3,7 +3,7 @@
     frame     the header line
     frame     the other records, each flushed
     frame     the footer line
-    skippable ``RKX1``, offset of the footer's frame (u64), first 16 bytes of SHA-256 over everything before the index
+    skippable ``RKX1``, offset of the footer's frame (u64), first 16 bytes of SHA-256 over everything before them
 
 An interrupted file ends anywhere in the second frame.
 """
@@ -14,12 +14,14 @@ import hashlib
 import io
 import struct
 from types import ModuleType
+from typing import Any
 
 from replaykit.errors import EvidenceError, UsageError
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = 0x184D2A5E
-_INDEX = struct.Struct("<II4sQ16s")
+_INDEX = struct.Struct("<II4sQ")
+_CHECK = 16
 _MARK = b"RKX1"
 _WINDOW = 2**27
 _CHUNK = 1 << 20
@@ -67,9 +69,12 @@ class Compression:
         return self._compressor.compress(data)
 
 
-def index(footer_offset: int, before_digest: bytes) -> bytes:
-    """The index that follows the footer's frame."""
-    return _INDEX.pack(_SKIPPABLE, _INDEX.size - 8, _MARK, footer_offset, before_digest[:16])
+def index(footer_offset: int, frames_hash: Any) -> bytes:
+    """The index that follows the footer's frame; ``frames_hash`` is the SHA-256 object over the frames."""
+    start = _INDEX.pack(_SKIPPABLE, _INDEX.size + _CHECK - 8, _MARK, footer_offset)
+    whole = frames_hash.copy()
+    whole.update(start)
+    return start + whole.digest()[:_CHECK]
 
 
 def split_index(data: bytes) -> tuple[bytes, int | None]:
@@ -78,25 +83,16 @@ def split_index(data: bytes) -> tuple[bytes, int | None]:
     Raises:
         ValueError: the index does not fit what it follows.
     """
-    found = read_index(data[-_INDEX.size:])
-    if found is None:
+    size = _INDEX.size + _CHECK
+    if len(data) < size:
         return data, None
-    offset, digest = found
-    frames = data[:-_INDEX.size]
-    if hashlib.sha256(frames).digest()[:16] != digest:
+    magic, length, mark, offset = _INDEX.unpack_from(data, len(data) - size)
+    fitting = (magic == _SKIPPABLE) + (length == size - 8) + (mark == _MARK)
+    if fitting < 2:  # no index; with one of the three wrong it is a changed one
+        return data, None
+    if fitting == 2 or hashlib.sha256(data[:-_CHECK]).digest()[:_CHECK] != data[-_CHECK:] or offset > len(data) - size:
         raise ValueError("the compressed bytes were changed")
-    return frames, offset
-
-
-def read_index(tail: bytes) -> tuple[int, bytes] | None:
-    """Offset of the footer's frame and digest, from the last bytes of a file."""
-    if len(tail) < _INDEX.size:
-        return None
-    magic, size, mark, offset, digest = _INDEX.unpack(tail[-_INDEX.size:])
-    return (offset, digest) if (magic, size, mark) == (_SKIPPABLE, _INDEX.size - 8, _MARK) else None
-
-
-INDEX_SIZE = _INDEX.size
+    return data[:-size], offset
 
 
 def decompress(data: bytes, limit: int, path: object) -> bytes:

@@ -95,7 +95,7 @@ class Journal:
         target = Path(path)
         file, data = reopening.open_interrupted(target)
         try:
-            found = reader.verify(data, target)
+            found = _without_result(reader.verify(data, target), data, target)
             assembly = reader.assemble(found, target)
             if found.complete:
                 raise UsageError(f"{target} is complete: there is nothing to resume")
@@ -170,7 +170,7 @@ class Journal:
             self._write(self._footer(clean))
             self._end_frame()
             if self._compression:
-                self._append(index(footer_offset, self._stored.digest()))
+                self._append(index(footer_offset, self._stored))
             self._finish()
             if self._compression:
                 reopening.tighten(self.path)
@@ -286,6 +286,13 @@ def _summary(result: Mapping[str, Any]) -> dict:
     lost = result.get("lost_turn") or {}
     names = [diagnostic["name"] for diagnostic in result.get("diagnostics", ())]
     return {**summary, "lost_turn": lost.get("reason"), "diagnostics": names}
+
+
+def _without_result(found: reader.Records, data: bytes, path: Path) -> reader.Records:
+    """A result whose footer is missing is torn too: both are written together."""
+    if found.complete or found.records[-1]["kind"] != "result":
+        return found
+    return reader.verify(data[:found.offsets[-1]], path)
 
 
 def _new_file(path: Path) -> int:

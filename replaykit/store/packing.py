@@ -1,4 +1,4 @@
-"""Packing: stores a value that repeats once, and a growing document as what it gained. Undone by `cassette.Shared`."""
+"""Packing: stores a value that repeats once, and a growing document as what it gained. Undone by `replaykit.pages`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from operator import is_
 from typing import Any
 
 from replaykit import canonical
-from replaykit.cassette import leaves
+from replaykit.pages import leaves
 
 SHARE_FROM = 20  # characters; below, a reference and the shared value cost more than the text itself
 _REF = "$"

@@ -72,7 +72,7 @@ def tighten(path: Path) -> None:
     offset = len(frames)
     frames += compression.frame(data[last:])
     with contextlib.suppress(OSError):
-        atomic.write_bytes(path, frames + container.index(offset, hashlib.sha256(frames).digest()))
+        atomic.write_bytes(path, frames + container.index(offset, hashlib.sha256(frames)))
 
 
 def _aside(path: Path) -> Path:
