@@ -65,26 +65,30 @@ def ordered_digest(value: Any) -> str:
 
 
 def framed(*texts: str | None) -> bytes:
-    """Texts as bytes that no other texts give: each with its length, None apart from the empty text."""
+    """Texts as bytes that no other texts give: each with its length, None apart from the empty text, and an end."""
     text = "".join(["-" if text is None else f"{len(text)}:{text}" for text in texts])
-    return text.encode("utf-8", "surrogatepass")
+    return f"{text};".encode("utf-8", "surrogatepass")
 
 
 class RunningDigest:
     """The digest of a growing list of `framed` entries; an entry costs its own length, however long the list."""
 
-    __slots__ = ("_hash",)
+    __slots__ = ("_hash", "_hex")
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
+        self._hex: str | None = None
 
     def add(self, entry: bytes) -> None:
         """Append an entry in its framed form."""
-        self._hash.update(b"%d;%b" % (len(entry), entry))
+        self._hash.update(entry)
+        self._hex = None
 
     def hexdigest(self) -> str:
         """Hex SHA-256 of the entries so far."""
-        return self._hash.hexdigest()
+        if self._hex is None:
+            self._hex = self._hash.hexdigest()
+        return self._hex
 
 
 def line(value: Any) -> bytes:

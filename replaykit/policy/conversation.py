@@ -29,14 +29,13 @@ class Conversation:
 
     def ask(self) -> None:
         """The side is asked for a turn: what waited enters its history."""
-        for entry in self._inbox:
-            self._digest.add(entry)
+        self._digest.add(b"".join(self._inbox))
         self.length += len(self._inbox)
         self._inbox.clear()
 
     def say(self, entry: bytes) -> None:
         """The side's own message."""
-        self.deliver(entry)
+        self._inbox.append(entry)
         self.ask()
 
     def hexdigest(self) -> str:
@@ -77,7 +76,8 @@ def history(messages: Iterable[Mapping]) -> Conversation:
     """The history that tau2 holds, given as normalised messages."""
     conversation = Conversation()
     for message in messages:
-        conversation.say(message_entry(message))
+        conversation.deliver(message_entry(message))
+    conversation.ask()
     return conversation
 
 

@@ -87,12 +87,13 @@ class PolicyTracker:
         if customer_state is not None:
             self._customer = history(customer_state)
         self._termination = termination
-        self._enter("end", termination, lost_turn and lost_turn.seat, lost_turn and lost_turn.reason)
+        lost = (lost_turn.seat, lost_turn.reason) if lost_turn is not None else (None, None)
+        self._enter("end", termination, *lost, "attempted" if self._attempted else None)
 
     def digest(self) -> str:
         """The digest of the state so far."""
-        parts = (self._log.hexdigest(), self._learner.hexdigest(), self._customer.hexdigest())
-        return canonical.sha256(canonical.framed(*parts))
+        parts = self._log.hexdigest() + self._learner.hexdigest() + self._customer.hexdigest()
+        return canonical.sha256(parts.encode("ascii"))
 
     def state(self) -> PolicyState:
         """A snapshot; its cost grows with what was found so far."""
@@ -132,15 +133,15 @@ class PolicyTracker:
         """The next call's turn to run has come: judge it by what holds now."""
         name, standing = self._calls[self._next]["name"], self._standing()
         is_write = name in self._context.write_tools
-        self._running = self._write(self._next, standing) if is_write else None
-        self._enter("begin", name, self._running.verdicts() if self._running else None)
+        if is_write:
+            self._running = self._write(self._next, standing)
+            self._enter("write", name, self._running.verdicts())
         for rule in rules_broken_by_call(is_write, standing):
             self._blame(rule, self._next, name)
 
     def _settle(self, result: Mapping) -> None:
         """The running call's result arrived."""
         call, succeeded = self._calls[self._next], not result.get("error")
-        self._enter("result", "ok" if succeeded else "error")
         self._note(call_error(call, self._turn, self._next, self._context, result))
         if self._running is not None:
             self._finish_write(self._running, succeeded)
@@ -150,12 +151,14 @@ class PolicyTracker:
 
     def _finish_write(self, write: Write, succeeded: bool) -> None:
         self.done_writes.append(replace(write, succeeded=succeeded))
+        self._enter("written", "ok" if succeeded else "error")
         if succeeded and not write.on_reference:
             self._blame("off_reference_write", write.call, write.tool)
 
     def _note_success(self, name: str, result: Mapping) -> None:
         if name == TRANSFER_TOOL:
             self._transferred = True
+            self._enter("transferred")
         elif self._authentication is not None and name in self._authentication:
             self._user = (result.get("content") or "").strip()
             self._enter("authenticated", self._user)
