@@ -4,7 +4,7 @@ from replaykit.policy.confirmation import Confirmation, confirmation, confirms
 from replaykit.policy.context import TRANSFER_TOOL, PolicyContext, matches_action
 from replaykit.policy.format_errors import KINDS, FormatError
 from replaykit.policy.state import PolicyState, Write
-from replaykit.policy.timeline import final_state, first_parting, policy_states, policy_timeline
+from replaykit.policy.timeline import final_state, first_parting, follow_episode, policy_states, policy_timeline
 from replaykit.policy.tracker import PolicyTracker
 from replaykit.policy.violations import DEFAULT_WEIGHTS, RULES, Violation, penalty
 
@@ -24,6 +24,7 @@ __all__ = [
     "confirms",
     "final_state",
     "first_parting",
+    "follow_episode",
     "matches_action",
     "penalty",
     "policy_states",

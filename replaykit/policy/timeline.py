@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from replaykit.episode import LostTurn
 from replaykit.policy.context import PolicyContext
@@ -10,15 +11,22 @@ from replaykit.policy.state import PolicyState
 from replaykit.policy.tracker import PolicyTracker
 
 
-def policy_states(
+def follow_episode(
     trajectory: Sequence[Mapping],
     context: PolicyContext,
     lost_turn: LostTurn | None = None,
     termination: str | None = None,
     learner_state: Iterable[Mapping] | None = None,
     customer_state: Iterable[Mapping] | None = None,
-) -> list[dict]:
-    """The state's digest after every learner turn and at the end, in time linear in the trajectory.
+) -> tuple[list[dict], PolicyState]:
+    """The state's digest after every learner turn and at the end, and the final state, in one linear pass.
+
+    Args:
+        trajectory: The normalised trajectory.
+        context: The domain's tools and the reference solution.
+        lost_turn: The turn that ended the episode from outside, if one did.
+        termination: How the episode ended.
+        learner_state, customer_state: The histories tau2 holds at the end; without them they are derived.
 
     Returns:
         ``{"turn": int, "digest": str}`` each: the index of the learner's message, and last the trajectory's length.
@@ -30,11 +38,22 @@ def policy_states(
         if message["role"] == "assistant":
             states.append({"turn": turn, "digest": tracker.digest()})
     tracker.finish(termination, lost_turn, learner_state, customer_state)
-    return [*states, {"turn": len(trajectory), "digest": tracker.digest()}]
+    final = tracker.state()
+    return [*states, {"turn": len(trajectory), "digest": final.digest}], final
+
+
+def policy_states(trajectory: Sequence[Mapping], context: PolicyContext, *ending: Any, **named: Any) -> list[dict]:
+    """The digests of `follow_episode`, which has the arguments."""
+    return follow_episode(trajectory, context, *ending, **named)[0]
+
+
+def final_state(trajectory: Sequence[Mapping], context: PolicyContext, *ending: Any, **named: Any) -> PolicyState:
+    """The final state of `follow_episode`, which has the arguments."""
+    return follow_episode(trajectory, context, *ending, **named)[1]
 
 
 def policy_timeline(trajectory: Sequence[Mapping], context: PolicyContext) -> list[tuple[int, PolicyState]]:
-    """The state after every learner turn, for display; costs more than `policy_states`."""
+    """The state after every learner turn, for display; costs more than `follow_episode`."""
     tracker, timeline = PolicyTracker(context), []
     for turn, message in enumerate(trajectory):
         tracker.feed(message)
@@ -43,27 +62,11 @@ def policy_timeline(trajectory: Sequence[Mapping], context: PolicyContext) -> li
     return timeline
 
 
-def final_state(
-    trajectory: Iterable[Mapping],
-    context: PolicyContext,
-    lost_turn: LostTurn | None = None,
-    termination: str | None = None,
-    learner_state: Iterable[Mapping] | None = None,
-    customer_state: Iterable[Mapping] | None = None,
-) -> PolicyState:
-    """The state at the end of an episode (arguments as for `policy_states`)."""
-    tracker = PolicyTracker(context)
-    for message in trajectory:
-        tracker.feed(message)
-    tracker.finish(termination, lost_turn, learner_state, customer_state)
-    return tracker.state()
-
-
 def first_parting(recorded: Sequence[Mapping], recomputed: Sequence[Mapping]) -> dict | None:
     """The first turn where two runs' states part, or None.
 
     Args:
-        recorded, recomputed: As `policy_states` returns them.
+        recorded, recomputed: As `follow_episode` returns them.
 
     Returns:
         ``{"turn": int, "recorded": digest | None, "recomputed": digest | None}``; None for a digest: that run had no
