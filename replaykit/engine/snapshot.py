@@ -104,6 +104,10 @@ class Snapshot:
         row = self._tables[table].rows.get(key)
         return None if row is None else row.model_dump()
 
+    def forget(self) -> None:
+        """Forget the hashes of states seen so far."""
+        self._memo = _Memo()
+
     def _table_changes(self, name: str, table: _Table, view: Any) -> list[Change]:
         if type(view) is not self._view_class or view.base is not table.rows:
             raise NotAView
