@@ -20,7 +20,7 @@ from replaykit.controls.http import Request
 from replaykit.controls.identities import Identity
 from replaykit.controls.replies import Reply, characters, tokens
 from replaykit.controls.wires import WIRES, Asked, RequestLine, Stamp, Wire, WireRefusal
-from replaykit.controls.wires.wire import to_bytes
+from replaykit.controls.wires.wire import continuation_of, to_bytes
 
 _VERSION_PREFIX = re.compile(r"^/v1(?:alpha|beta)?(?=/)")
 _KEY_HEADERS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
@@ -37,6 +37,8 @@ class Case:
         strict: Whether members unknown to the wire, broken pairing and the like are refused.
         context_tokens: Prompts that count more get the wire's overflow error; None: no limit.
         key: If set, another credential is answered with 401.
+        continuation: Whether replies with calls carry opaque state (thought signatures, thinking blocks, reasoning
+            items) that has to come back while the tool loop lasts; wires without such state are not affected.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Case:
     strict: bool = True
     context_tokens: int | None = None
     key: str | None = None
+    continuation: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ def answer(
     asked, problem = None, None
     try:
         asked = _asked(case, wire, line, request.body)
-        made = _replied(identity, wire, line, asked, id_, fault)
+        made = _replied(case, identity, wire, line, asked, id_, fault)
     except WireRefusal as refusal:
         made, problem = refused(wire, refusal, id_), refusal.message
     if fault and fault.kind in _ERRORS:
@@ -113,7 +116,18 @@ def _asked(case: Case, wire: Wire, line: RequestLine, body: bytes) -> Asked:
     count = prompt_tokens(asked)
     if case.context_tokens is not None and count > case.context_tokens:
         raise wire.overflow(count, case.context_tokens)
+    if case.continuation and wire.missing_continuation:
+        _check_continuation(asked, wire.missing_continuation)
     return asked
+
+
+def _check_continuation(asked: Asked, missing: Callable[[int], WireRefusal]) -> None:
+    """Each step of the current turn (after the last user message) that made calls must give their state back."""
+    last_user = max((i for i, m in enumerate(asked.messages) if m["role"] == "user"), default=-1)
+    for i, message in enumerate(asked.messages[last_user + 1 :], start=last_user + 1):
+        calls = message.get("tool_calls")
+        if calls and message.get("continuation") != continuation_of((c["id"], c["name"]) for c in calls):
+            raise missing(i)
 
 
 def _decoded(body: bytes) -> Any:
@@ -123,14 +137,18 @@ def _decoded(body: bytes) -> Any:
         raise WireRefusal("We could not parse the JSON body of your request.") from error
 
 
-def _replied(identity: Identity, wire: Wire, line: RequestLine, asked: Asked, id_: str, fault: Fault | None) -> Answer:
+def _replied(
+    case: Case, identity: Identity, wire: Wire, line: RequestLine, asked: Asked, id_: str, fault: Fault | None
+) -> Answer:
     reply = _with_nonce(identity.reply(asked.messages), identity.nonce_member, id_)
     if fault and fault.kind in _REPLIES:
         reply = _REPLIES[fault.kind](reply, fault, line)
     served = asked.model if reply.served_model is None else reply.served_model
     usage = reply.usage or {}
     prompt = usage.get("prompt_tokens", prompt_tokens(asked))
-    stamp = Stamp(id_, served, prompt, usage.get("completion_tokens", tokens(characters(reply))))
+    has_state = case.continuation and reply.tool_calls
+    state = continuation_of((c.id, c.name) for c in reply.tool_calls) if has_state else None
+    stamp = Stamp(id_, served, prompt, usage.get("completion_tokens", tokens(characters(reply))), state)
     return _json_answer(200, wire.render(reply, stamp), wire.headers(id_))
 
 

@@ -104,6 +104,7 @@ class ControlProvider:
         strict: bool = True,
         context_tokens: int | None = None,
         key: str | None = None,
+        continuation: bool = False,
     ) -> None:
         """Register who answers under a name; see `Case` for the options.
 
@@ -118,7 +119,8 @@ class ControlProvider:
         with self._lock:
             if name in self._cases:
                 raise UsageError(f"the case {name!r} is registered already; choose another name")
-            self._cases[name] = Case(name, dict(identities), schedule or Schedule(), strict, context_tokens, key)
+            plan = schedule or Schedule()
+            self._cases[name] = Case(name, dict(identities), plan, strict, context_tokens, key, continuation)
 
     def base_url(self, case: str, seat: str, wire: str = "openai-chat") -> str:
         """The base URL to give to a seat, in the form clients of this wire expect.

@@ -90,7 +90,7 @@ def render(reply: Reply, stamp: Stamp) -> dict:
         "type": "message",
         "role": "assistant",
         "model": stamp.model,
-        "content": [] if reply.empty else _content(reply),
+        "content": [] if reply.empty else _content(reply, stamp.continuation),
         "stop_reason": "refusal" if refused else _STOP_REASONS.get(reply.finish, reply.finish),
         "stop_sequence": None,
         "usage": {"input_tokens": stamp.prompt_tokens, "output_tokens": stamp.completion_tokens},
@@ -111,6 +111,12 @@ def error(refusal: WireRefusal, id_: str) -> dict:
 def overflow(prompt_tokens: int, limit: int) -> WireRefusal:
     """A prompt that does not fit."""
     return WireRefusal(f"prompt is too long: {prompt_tokens} tokens > {limit} maximum")
+
+
+def missing_continuation(position: int) -> WireRefusal:
+    """Calls of the current turn without the thinking block before them."""
+    text = "Expected `thinking` or `redacted_thinking`, but found `tool_use`."
+    return WireRefusal(f"messages.{position}.content.0.type: {text} The blocks must be given back unmodified.")
 
 
 def _blocks(turn: dict, where: str, strict: bool) -> list[dict]:
@@ -145,7 +151,10 @@ def _assistant(parts: list[dict]) -> list[dict]:
     uses = [p for p in parts if p["type"] == "tool_use"]
     calls = [{"id": p["id"], "name": p["name"], "arguments": json.dumps(p["input"])} for p in uses]
     message: dict[str, Any] = {"role": "assistant", "content": "".join(texts) if texts else None}
-    return [message | {"tool_calls": calls} if calls else message]
+    if calls:
+        message["tool_calls"] = calls
+    state = next((p.get("signature") for p in parts if p["type"] == "thinking"), None)
+    return [message if state is None else message | {"continuation": state}]
 
 
 def _user(parts: list[dict]) -> list[dict]:
@@ -221,10 +230,10 @@ def _refuse_extra(data: dict, known: frozenset[str], where: str) -> None:
         raise WireRefusal(f"{where}.{member}".lstrip(".") + ": Extra inputs are not permitted")
 
 
-def _content(reply: Reply) -> list[dict]:
+def _content(reply: Reply, state: str | None) -> list[dict]:
     blocks: list[dict] = []
-    if reply.reasoning is not None:
-        blocks.append({"type": "thinking", "thinking": reply.reasoning, "signature": "Y29udHJvbA=="})
+    if reply.reasoning is not None or state is not None:
+        blocks.append({"type": "thinking", "thinking": reply.reasoning or "", "signature": state or "Y29udHJvbA=="})
     blocks += [{"type": "text", "text": t} for t in (reply.content, reply.refusal) if t is not None]
     for call in reply.tool_calls:
         blocks.append({"type": "tool_use", "id": call.id, "name": call.name, "input": argument_value(call.arguments)})
@@ -240,4 +249,5 @@ WIRE = Wire(
     error=error,
     headers=lambda id_: [("request-id", f"req_{id_}")],
     overflow=overflow,
+    missing_continuation=missing_continuation,
 )

@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 from typing import Any
+from urllib.parse import unquote
 
 from replaykit.controls.replies import Reply
 from replaykit.controls.wires.wire import (
@@ -21,7 +22,7 @@ from replaykit.controls.wires.wire import (
     require,
 )
 
-_PATH = re.compile(r"/models/([^/:]+):generateContent")
+_PATH = re.compile(r"/models/([^/:]+):generateContent")  # the name may be percent-encoded
 # fmt: off
 _TOP = frozenset({
     "contents", "systemInstruction", "tools", "toolConfig", "safetySettings", "generationConfig", "cachedContent",
@@ -97,7 +98,8 @@ def render(reply: Reply, stamp: Stamp) -> dict:
     counts["totalTokenCount"] = stamp.prompt_tokens + stamp.completion_tokens
     body: dict[str, Any] = {}
     if not reply.empty:
-        body["candidates"] = [_candidate(i, r) for i, r in enumerate((reply, *reply.alternatives))]
+        replies = (reply, *reply.alternatives)
+        body["candidates"] = [_candidate(i, r, stamp.continuation) for i, r in enumerate(replies)]
     elif reply.finish_reason == "content_filter":
         body["promptFeedback"] = {"blockReason": "SAFETY"}
     body["usageMetadata"] = {k: v for k, v in counts.items() if v}
@@ -125,9 +127,15 @@ def overflow(prompt_tokens: int, limit: int) -> WireRefusal:
     return WireRefusal(text)
 
 
+def missing_continuation(position: int) -> WireRefusal:
+    """Calls of the current turn without their thought signature."""
+    text = "Function call is missing a thought_signature in functionCall parts."
+    return WireRefusal(f"{text} This is required for tools to work correctly, position {position}.")
+
+
 def _model_name(path: str) -> str:
     found = _PATH.fullmatch(path)
-    return found.group(1) if found else ""
+    return unquote(found.group(1)) if found else ""
 
 
 def _camel(value: Any) -> Any:
@@ -190,7 +198,10 @@ def _model(content: dict, index: int, open_calls: list[dict]) -> list[dict]:
         for j, c in enumerate(p["functionCall"] for p in content["parts"] if "functionCall" in p)
     ]
     open_calls[:] = made
-    return [message | {"tool_calls": made} if made else message]
+    if made:
+        message["tool_calls"] = made
+    state = next((p.get("thoughtSignature") for p in content["parts"] if "functionCall" in p), None)
+    return [message if state is None else message | {"continuation": state}]
 
 
 def _user(content: dict, open_calls: list[dict]) -> list[dict]:
@@ -276,23 +287,25 @@ def _unknown(member: str, where: str) -> str:
     return f'Invalid JSON payload received. Unknown name "{member}"{place}: Cannot find field.'
 
 
-def _candidate(index: int, reply: Reply) -> dict:
+def _candidate(index: int, reply: Reply, state: str | None) -> dict:
     candidate: dict[str, Any] = {"index": index}
     if reply.refusal is not None:
         candidate |= {"finishReason": "PROHIBITED_CONTENT", "finishMessage": reply.refusal}
     else:
-        candidate |= {"content": _content(reply), "finishReason": _FINISH.get(reply.finish, reply.finish)}
+        candidate |= {"content": _content(reply, state), "finishReason": _FINISH.get(reply.finish, reply.finish)}
     return {k: v for k, v in candidate.items() if k != "finishReason" or "finish" not in reply.omit}
 
 
-def _content(reply: Reply) -> dict:
+def _content(reply: Reply, state: str | None) -> dict:
     parts: list[dict] = []
     if reply.reasoning is not None:
         parts.append({"text": reply.reasoning, "thought": True})
     if reply.content is not None:
         parts.append({"text": reply.content})
-    for call in reply.tool_calls:
-        parts.append({"functionCall": {"id": call.id, "name": call.name, "args": argument_value(call.arguments)}})
+    for i, call in enumerate(reply.tool_calls):
+        function = {"id": call.id, "name": call.name, "args": argument_value(call.arguments)}
+        part: dict[str, Any] = {"functionCall": function}
+        parts.append(part if state is None or i else part | {"thoughtSignature": state})
     return {"role": "model", "parts": parts} if parts else {"role": "model"}
 
 
@@ -305,4 +318,5 @@ WIRE = Wire(
     error=error,
     headers=lambda id_: [("x-gemini-service-tier", "standard")],
     overflow=overflow,
+    missing_continuation=missing_continuation,
 )

@@ -72,7 +72,7 @@ def render(reply: Reply, stamp: Stamp) -> dict:
         "created_at": CREATED,
         **_status(reply),
         "model": stamp.model,
-        "output": [] if reply.empty else _output(reply, stamp.id),
+        "output": [] if reply.empty else _output(reply, stamp),
         "parallel_tool_calls": True,
         "tool_choice": "auto",
         "tools": [],
@@ -89,6 +89,12 @@ def overflow(prompt_tokens: int, limit: int) -> WireRefusal:
     return WireRefusal(text, 400, "context_length_exceeded", "input")
 
 
+def missing_continuation(position: int) -> WireRefusal:
+    """Calls of the current turn without the reasoning item before them."""
+    text = "Item of type 'function_call' was provided without its required 'reasoning' item"
+    return WireRefusal(f"{text} (message {position}).", 400, None, "input")
+
+
 def _items(given: Any) -> list[dict]:
     if isinstance(given, str):
         return [{"role": "user", "content": given}]
@@ -103,8 +109,7 @@ def _add(messages: list[dict], item: dict, where: str, strict: bool) -> None:
         _refuse_unknown(item, _ITEMS[kind], where + ".")
         _check_id(item.get("id"), _PREFIXES[kind], where)
     adders = {"message": _add_message, "function_call": _add_call, "function_call_output": _add_output}
-    if kind in adders:
-        adders[kind](messages, item, where)
+    adders.get(kind, _add_reasoning)(messages, item, where)
 
 
 def _add_message(messages: list[dict], item: dict, where: str) -> None:
@@ -125,6 +130,11 @@ def _add_call(messages: list[dict], item: dict, where: str) -> None:
     require(1 <= len(item["call_id"]) <= 64, f"Invalid '{where}.call_id': 1 to 64 characters.", param=where)
     call = {"id": item["call_id"], "name": item["name"], "arguments": item["arguments"]}
     _assistant_turn(messages).setdefault("tool_calls", []).append(call)
+
+
+def _add_reasoning(messages: list[dict], item: dict, where: str) -> None:
+    if item.get("encrypted_content") is not None:
+        _assistant_turn(messages)["continuation"] = item["encrypted_content"]
 
 
 def _add_output(messages: list[dict], item: dict, where: str) -> None:
@@ -183,12 +193,14 @@ def _status(reply: Reply) -> dict:
     return {"status": finish, "error": None, "incomplete_details": None}
 
 
-def _output(reply: Reply, id_: str) -> list[dict]:
+def _output(reply: Reply, stamp: Stamp) -> list[dict]:
+    id_ = stamp.id
     status = "incomplete" if reply.finish == "length" else "completed"
     items: list[dict] = []
-    if reply.reasoning is not None:
-        summary = [{"type": "summary_text", "text": reply.reasoning}]
-        items.append({"id": f"rs_{id_}", "type": "reasoning", "summary": summary})
+    if reply.reasoning is not None or stamp.continuation is not None:
+        summary = [{"type": "summary_text", "text": reply.reasoning}] if reply.reasoning else []
+        state = {} if stamp.continuation is None else {"encrypted_content": stamp.continuation}
+        items.append({"id": f"rs_{id_}", "type": "reasoning", "summary": summary} | state)
     parts: list[dict] = []
     if reply.content is not None:
         parts.append({"type": "output_text", "text": reply.content, "annotations": []})
@@ -222,4 +234,5 @@ WIRE = Wire(
     error=openai_chat.error,
     headers=openai_chat.WIRE.headers,
     overflow=overflow,
+    missing_continuation=missing_continuation,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -50,6 +52,7 @@ class Asked:
         model: The model asked for.
         messages: ``{"role", "content"}`` with role system, user, assistant or tool; an assistant message may carry
             ``tool_calls`` (``{"id", "name", "arguments"}``, arguments as text), a tool message ``tool_call_id``.
+            An assistant message whose provider state was given back has it as ``continuation``.
         tools: The tools as sent, or None.
         settings: Every other top-level member as sent.
     """
@@ -62,12 +65,20 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What the provider adds to a reply: an id, the model it names, the tokens it counted."""
+    """What the provider adds to a reply.
+
+    Attributes:
+        id: The nonce.
+        model: The model it names.
+        prompt_tokens, completion_tokens: What it counted.
+        continuation: Opaque state to give back with the calls (see `continuation_of`), or None.
+    """
 
     id: str
     model: str
     prompt_tokens: int
     completion_tokens: int
+    continuation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +102,9 @@ class Wire:
         render: Reply and stamp to a body; raises `WireRefusal` (500) for a reply the wire has no form for.
         error: A refusal and the id of the reply to an error body.
         headers: Response headers that carry the id of the reply.
-        overflow: Code, prompt tokens and limit to the wire's words for a prompt that does not fit.
+        overflow: Prompt tokens and limit to the wire's words for a prompt that does not fit.
+        missing_continuation: Position of an assistant message to the wire's words for calls without their state;
+            None where the wire has no such state.
     """
 
     name: str
@@ -102,6 +115,7 @@ class Wire:
     error: Callable[[WireRefusal, str], dict]
     headers: Callable[[str], list[tuple[str, str]]]
     overflow: Callable[[int, int], WireRefusal]
+    missing_continuation: Callable[[int], WireRefusal] | None = None
 
 
 def to_bytes(body: Any) -> bytes:
@@ -118,6 +132,13 @@ def to_bytes(body: Any) -> bytes:
     for i, text in enumerate(texts):
         data = data.replace(b'"\\u0000%d\\u0000"' % i, text.encode("utf-8"), 1)
     return data
+
+
+def continuation_of(calls: Iterable[tuple[str, str]]) -> str:
+    """The opaque state that belongs to calls (id and name each): base64 that anybody can compute again."""
+    text = "\x00".join(f"{id_}\x01{name}" for id_, name in calls)
+    mark = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return base64.b64encode(b"control:" + mark).decode("ascii")
 
 
 def argument_value(text: str) -> Verbatim | str:
