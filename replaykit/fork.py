@@ -9,7 +9,7 @@ from pathlib import Path
 from replaykit import engine, prefix, record, record_many
 from replaykit.arm import Arm
 from replaykit.cassette import SUFFIXES, Cassette, RecordedRequest
-from replaykit.errors import UsageError
+from replaykit.errors import PrefixDiverged, UsageError
 from replaykit.fleet import Fleet
 from replaykit.replay import models
 from replaykit.resume import controls_of
@@ -59,7 +59,11 @@ def fork(
         behind = prefix.PrefixRecord(requests, journal, True, {"kind": "fork", **seam})
         book, live = prefix.ledger(requests, False), prefix.sources(requests, seated.sources)
         configured = prefix.configured(seated, models(parent))
-        result = prefix.play_on(lambda: record.play(runtime, panel, configured, behind, seed, redactor, live, book, on_request))
+        try:
+            result = prefix.play_on(lambda: record.play(runtime, panel, configured, behind, seed, redactor, live, book, on_request))
+        except PrefixDiverged:
+            target.unlink()  # it holds copies of the parent's records only
+            raise
     return record.Recorded(target, panel.id, result, book.requests)
 
 
