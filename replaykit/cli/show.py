@@ -13,18 +13,21 @@ import click
 
 from replaykit.cli.shared import fleet_option, json_flag, print_json
 
-_NUMBERS = re.compile(r"(\d+)(?:-(\d+))?")
+_NUMBERS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 _ALL = "all"
 
 
-class _Command(click.Command):
+class _Show(click.Command):
     """``--requests`` and ``--wire`` take a number or nothing: what follows and is no number is not theirs."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        following = [*args[1:], ""]
-        bare = ("--requests", "--wire")
-        given = [a + f"={_ALL}" if a in bare and not _NUMBERS.fullmatch(n) else a for a, n in zip(args, following, strict=True)]
-        return super().parse_args(ctx, given)
+        pairs = zip(args, [*args[1:], ""], strict=True)
+        return super().parse_args(ctx, [_with_value(argument, following) for argument, following in pairs])
+
+
+def _with_value(argument: str, following: str) -> str:
+    bare = argument in ("--requests", "--wire") and not _NUMBERS.fullmatch(following)
+    return f"{argument}={_ALL}" if bare else argument
 
 
 def _numbers(ctx: click.Context, parameter: click.Parameter, value: str | None) -> range | str | None:
@@ -36,10 +39,10 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, value: str | None) 
     return range(int(found[1]), int(found[2] or found[1]) + 1)
 
 
-@click.command(cls=_Command)
+@click.command(cls=_Show)
 @click.argument("path", metavar="CASSETTE", type=click.Path(path_type=Path))
 @click.option("--full", is_flag=True, help="Fold nothing.")
-@click.option("--requests", callback=_numbers, metavar="[N]", help="Unfold native requests: all beneath their turns, or only N (or N-M).")
+@click.option("--requests", callback=_numbers, metavar="[N]", help="Unfold native requests: all, or only N (N-M).")
 @click.option("--wire", callback=_numbers, metavar="[N]", help="Unfold HTTP exchanges, likewise.")
 @json_flag
 @fleet_option
@@ -52,21 +55,29 @@ def command(path: Path, full: bool, requests: Any, wire: Any, as_json: bool, fle
     \b
     Examples:
       replaykit show recordings/airline/0-reference-s300.cassette.jsonl
-      replaykit show CASSETTE --full | less -R
+      replaykit show CASSETTE --full
       replaykit show CASSETTE --requests 3 --wire 3
     """
     from replaykit.reports.transcript import transcript
     from replaykit.store import reader
 
-    episode = transcript(reader.read(path), _domains(fleet_path))
+    if path.is_dir():
+        raise _folder(path)
+    episode = transcript(reader.read(path), domains(fleet_path))
+    for numbers in (requests, wire):
+        _check(numbers, len(episode.cassette.requests))
     if as_json:
         print_json(_document(episode, requests, wire))
     else:
         _print(episode, full, requests, wire)
 
 
-def _domains(path: Path | None) -> dict:
-    """Facts by domain. An episode can be read without a fleet; one that was named must be there."""
+def domains(path: Path | None) -> dict:
+    """Facts by domain. An episode can be read without a fleet; one that was named must be there.
+
+    Raises:
+        UsageError: the named fleet cannot be read.
+    """
     from replaykit.cli.shared import load_fleet
     from replaykit.errors import UsageError
 
@@ -78,32 +89,42 @@ def _domains(path: Path | None) -> dict:
         return {}
 
 
+def _folder(path: Path) -> Exception:
+    from replaykit.errors import UsageError
+    from replaykit.store import reader
+
+    found = reader.find([path])
+    example = f", for example {found[0]}" if found else ""
+    return UsageError(f"{path} is a folder: name one cassette{example}, or use 'replaykit view {path}' to see all")
+
+
+def _check(numbers: Any, count: int) -> None:
+    from replaykit.errors import UsageError
+
+    if isinstance(numbers, range) and not 1 <= numbers.start <= numbers.stop - 1 <= count:
+        asked = "-".join(map(str, sorted({numbers.start, numbers.stop - 1})))
+        raise UsageError(f"there is no request {asked}: this cassette has requests 1 to {count}")
+
+
 def _print(episode: Any, full: bool, requests: Any, wire: Any) -> None:
     from replaykit.reports import conversation
 
-    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    view = conversation.View(shutil.get_terminal_size((100, 24)).columns, colour, full, requests == _ALL, wire == _ALL)
-    ranges = tuple(numbers if isinstance(numbers, range) else None for numbers in (requests, wire))
-    if any(ranges):
-        _check(ranges, len(episode.cassette.requests))
-    text = conversation.part(episode, ranges, view) if any(ranges) else conversation.text(episode, view)
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    width = shutil.get_terminal_size((100, 24)).columns
+    view = conversation.View(width, colour, full, requests == _ALL, wire == _ALL)
+    named = [numbers if isinstance(numbers, range) else None for numbers in (requests, wire)]
+    text = conversation.part(episode, *named, view) if any(named) else conversation.text(episode, view)
     encoding = sys.stdout.encoding or "utf-8"
     click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=False, color=colour)
 
 
-def _check(ranges: tuple, count: int) -> None:
-    from replaykit.errors import UsageError
-
-    for numbers in ranges:
-        if numbers and not 1 <= numbers.start <= numbers.stop - 1 <= count:
-            raise UsageError(f"there is no request {numbers.stop - 1}: this cassette has requests 1 to {count}")
-
-
 def _document(episode: Any, requests: Any, wire: Any) -> dict:
+    from replaykit import canonical
     from replaykit.reports import exchanges
 
     document = episode.to_dict()
-    for name, numbers, plain in (("requests", requests, exchanges.request_document), ("wire", wire, exchanges.wire_document)):
+    parts = (("requests", requests, exchanges.request_document), ("wire", wire, exchanges.wire_document))
+    for name, numbers, plain in parts:
         if numbers is not None:
             document[name] = [plain(r) for r in episode.cassette.requests if numbers == _ALL or r.number in numbers]
-    return document
+    return canonical.encode(document)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import StringIO
 from typing import Any
@@ -14,14 +13,14 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from replaykit.reports import headline
+from replaykit.reports import facts
 from replaykit.reports.exchanges import request_lines, wire_lines
+from replaykit.reports.facts import Fact
 from replaykit.reports.folded import Folded, plain
 from replaykit.reports.transcript import Aside, Transcript, Turn
-from replaykit.reports.untrusted import shown
 
 SEAT_STYLES = {"learner": "bold cyan", "customer": "bold green", "tool": "magenta", "judge": "bold yellow"}
-TONE_STYLES = {"good": "green", "plain": "", "care": "yellow", "bad": "bold red"}
+TONE_STYLES = {"good": "green", "plain": "", "care": "yellow", "bad": "bold red", "faint": "dim"}
 _BESIDE = 100  # columns from which policy changes stand beside the turns
 _POLICY_WIDTH = 32
 _FOLD = 4
@@ -44,10 +43,9 @@ class View:
     requests: bool = False
     wire: bool = False
 
-    @property
-    def fold(self) -> int | None:
+    def fold(self, times: int = 1) -> int | None:
         """Lines of a long text that are shown, or None: all."""
-        return None if self.full else _FOLD
+        return None if self.full else times * _FOLD
 
 
 def text(transcript: Transcript, view: View) -> str:
@@ -55,31 +53,39 @@ def text(transcript: Transcript, view: View) -> str:
     return _printed(_episode(transcript, view), view)
 
 
-def part(transcript: Transcript, numbers: tuple[range | None, range | None], view: View) -> str:
-    """Some native requests and some wire exchanges, in full, and nothing else."""
-    pieces = []
+def part(transcript: Transcript, requests: range | None, wire: range | None, view: View) -> str:
+    """Some native requests and some wire exchanges, by number, in full, and nothing else."""
+    pieces: list[RenderableType] = []
     for request in transcript.cassette.requests:
-        if numbers[0] is not None and request.number in numbers[0]:
+        if requests is not None and request.number in requests:
             pieces += [request_lines(request, None), Text()]
-        if numbers[1] is not None and request.number in numbers[1]:
+        if wire is not None and request.number in wire:
             pieces += [wire_lines(request, None), Text()]
     return _printed(pieces, view)
 
 
-def _printed(pieces: Any, view: View) -> str:
+def _printed(pieces: Iterable[RenderableType], view: View) -> str:
     out = StringIO()
     console = Console(
-        file=out, width=view.width, force_terminal=view.colour, no_color=not view.colour, color_system="standard" if view.colour else None,
-        markup=False, highlight=False, emoji=False, legacy_windows=False,
+        file=out,
+        width=max(view.width, 40),
+        force_terminal=view.colour,
+        no_color=not view.colour,
+        color_system="standard" if view.colour else None,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        legacy_windows=False,
     )
     for piece in pieces:
         console.print(piece)
     written = out.getvalue()
-    return written if view.colour else "".join(line.rstrip() + "\n" for line in written.splitlines())
+    return written if view.colour else "".join(line.rstrip(" ") + "\n" for line in written.split("\n")[:-1])
 
 
 def _episode(transcript: Transcript, view: View) -> Iterator[RenderableType]:
-    yield headline.header(transcript)
+    yield _title(transcript)
+    yield _facts(facts.header(transcript))
     yield _rule("conversation")
     by_number = {r.number: r for r in transcript.cassette.requests}
     for turn in transcript.turns:
@@ -88,16 +94,31 @@ def _episode(transcript: Transcript, view: View) -> Iterator[RenderableType]:
     for aside in transcript.asides:
         yield _aside(aside, view)
         yield from _unfolded(by_number[aside.number], view)
-    yield from _ending(transcript)
+    interrupted = transcript.cassette.interrupted
+    yield _rule("INTERRUPTED", "bold red") if interrupted else _rule("verdict")
+    yield _facts(facts.interruption(transcript) if interrupted else facts.verdict(transcript))
 
 
-def _ending(transcript: Transcript) -> Iterator[RenderableType]:
+def _title(transcript: Transcript) -> Text:
+    named = facts.title(transcript)
+    line = Text().append_text(plain(named["panel"], "bold")).append("  arm ", "dim")
+    line.append_text(plain(named["arm"], "bold"))
+    if named["controls"]:
+        line.append("  ").append_text(plain(f"[controls: {named['controls']}]", "yellow"))
     if transcript.cassette.interrupted:
-        yield _rule("INTERRUPTED", "bold red")
-        yield headline.interruption(transcript)
-    else:
-        yield _rule("verdict")
-        yield headline.verdict(transcript)
+        line.append("  ").append("INTERRUPTED", "bold red")
+    return line
+
+
+def _facts(rows: Iterable[Fact]) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0), expand=True)
+    grid.add_column(width=14, style="dim", no_wrap=True)
+    grid.add_column(ratio=1, overflow="fold")
+    last = None
+    for fact in rows:
+        grid.add_row("" if fact.name == last else fact.name, plain(fact.text, TONE_STYLES[fact.tone]))
+        last = fact.name
+    return grid
 
 
 def _rule(title: str, style: str = "dim") -> Rule:
@@ -106,9 +127,9 @@ def _rule(title: str, style: str = "dim") -> Rule:
 
 def _unfolded(request: Any, view: View) -> Iterator[RenderableType]:
     if request is not None and view.requests:
-        yield Padding(request_lines(request, view.fold), (0, 0, 1, 4))
+        yield Padding(request_lines(request, view.fold()), (0, 0, 1, 4))
     if request is not None and view.wire:
-        yield Padding(wire_lines(request, view.fold), (0, 0, 1, 4))
+        yield Padding(wire_lines(request, view.fold()), (0, 0, 1, 4))
 
 
 def _turn(turn: Turn, view: View) -> RenderableType:
@@ -117,45 +138,48 @@ def _turn(turn: Turn, view: View) -> RenderableType:
         changes.append(Text("state differs from the recorded one", TONE_STYLES["bad"]))
     body: list[RenderableType] = list(_message(turn, view))
     if view.width < _BESIDE:
-        return Padding(_columns(turn, [*body, *[Text("· ").append_text(c) for c in changes]], None), (0, 0, 1, 0))
-    return Padding(_columns(turn, body, changes), (0, 0, 1, 0))
+        body += [Text("· ").append_text(change) for change in changes]
+    beside = changes if view.width >= _BESIDE else None
+    return Padding(_columns(turn, body, beside), (0, 0, 1, 0))
 
 
-def _columns(turn: Turn, body: list, changes: list | None) -> Table:
+def _columns(turn: Turn, body: list[RenderableType], beside: list[Text] | None) -> Table:
     grid = Table.grid(padding=(0, 2, 0, 0), expand=True)
     grid.add_column(width=4, justify="right", no_wrap=True)
     grid.add_column(width=8, no_wrap=True)
     grid.add_column(ratio=1, overflow="fold")
-    number, seat = Text(str(turn.index), "dim"), Text(turn.speaker, SEAT_STYLES[turn.speaker])
-    if changes is None:
-        grid.add_row(number, seat, Group(*body))
-        return grid
-    grid.add_column(width=_POLICY_WIDTH, overflow="fold")
-    grid.add_row(number, seat, Group(*body), Group(*changes))
+    seat = Text(turn.speaker, SEAT_STYLES[turn.speaker])
+    cells: list[RenderableType] = [Text(str(turn.index), "dim"), seat, Group(*body)]
+    if beside is not None:
+        grid.add_column(width=_POLICY_WIDTH, overflow="fold")
+        cells.append(Group(*beside))
+    grid.add_row(*cells)
     return grid
 
 
 def _message(turn: Turn, view: View) -> Iterator[RenderableType]:
-    content = turn.message.get("content")
+    content, calls = turn.message.get("content"), turn.message.get("tool_calls") or []
     if turn.speaker == "tool":
-        failed = bool(turn.message.get("error"))
-        yield Folded(plain(content or "(empty)", "red" if failed else "dim"), view.fold)
+        yield Folded(plain(content or "(empty)", "red" if turn.message.get("error") else "dim"), view.fold())
         return
     if content:
         yield plain(content)
-    for call in turn.message.get("tool_calls") or []:
-        yield _call(call, view)
-    if not content and not turn.message.get("tool_calls"):
+    for call in calls:
+        yield Folded(_call(call), view.fold(3))
+    if not content and not calls:
         yield Text("(neither text nor calls)", "dim")
 
 
-def _call(call: dict, view: View) -> RenderableType:
-    line = Text("→ ", "bold").append(shown(call["name"]), "bold").append("(")
+def _call(call: dict) -> Text:
+    line = Text("→ ", overflow="fold").append_text(plain(call["name"], "bold")).append("(")
     for place, (name, value) in enumerate(call["arguments"].items()):
-        line.append(", " if place else "").append(shown(name), "dim").append("=", "dim").append(shown(json.dumps(value, ensure_ascii=False)))
-    return Folded(line.append(")"), None if view.full else 3 * _FOLD)
+        line.append(", " if place else "").append_text(plain(name, "dim")).append("=", "dim")
+        line.append_text(plain(facts.as_json(value)))
+    return line.append(")")
 
 
 def _aside(aside: Aside, view: View) -> RenderableType:
-    head = Text(f"request {aside.number} to the ", "dim").append(aside.seat, SEAT_STYLES[aside.seat]).append(f" ({aside.kind})", "dim")
-    return Padding(Group(head, Padding(Folded(plain(aside.text), 3 * (view.fold or 0) or None), (0, 0, 0, 2))), (0, 0, 1, 6))
+    head = Text().append(f"request {aside.number} to the ", "dim").append(aside.seat, SEAT_STYLES[aside.seat])
+    head.append("" if aside.kind == aside.seat else f" ({aside.kind})", "dim")
+    said = Padding(Folded(plain(aside.text), view.fold(3)), (0, 0, 0, 2))
+    return Padding(Group(head, said), (0, 0, 1, 6))

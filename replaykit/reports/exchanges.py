@@ -102,7 +102,8 @@ def request_document(request: RecordedRequest) -> dict:
 
 def wire_document(request: RecordedRequest) -> dict:
     """The wire exchanges of a request as plain data; a body that is not text is named by its length."""
-    return {"number": request.number, "seat": request.seat, "exchanges": [_exchange_document(e) for e in request.exchanges]}
+    exchanges = [_exchange_document(exchange) for exchange in request.exchanges]
+    return {"number": request.number, "seat": request.seat, "exchanges": exchanges}
 
 
 def _exchange_document(exchange: WireExchange) -> dict:

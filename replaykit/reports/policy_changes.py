@@ -31,7 +31,7 @@ class Change:
 
 def changes(before: PolicyState | None, after: PolicyState) -> Iterator[Change]:
     """What the message between two states changed."""
-    if after.authenticated_user is not None and (before is None or before.authenticated_user != after.authenticated_user):
+    if after.authenticated_user is not None and after.authenticated_user != (before and before.authenticated_user):
         yield Change("authenticated", "good", f"authenticated: {after.authenticated_user}")
     yield from _confirmation(before, after)
     yield from _writes(before, after)

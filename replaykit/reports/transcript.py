@@ -6,12 +6,11 @@ replies that followed.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from replaykit.cassette import Cassette, RecordedRequest
+from replaykit.cassette import UNFIT, Cassette, RecordedRequest
 from replaykit.errors import EvidenceError
 from replaykit.policy import PolicyContext, PolicyState, PolicyTracker
 from replaykit.reports.policy_changes import Change, changes, compact
@@ -120,7 +119,7 @@ def transcript(cassette: Cassette, domains: Mapping[str, Any]) -> Transcript:
     result = None if cassette.footer is None else cassette.footer.get("result")
     if result is not None and not isinstance(result, dict):
         raise EvidenceError("the stored result is not an episode's result", cassette.path)
-    trajectory = rebuilt(cassette.requests) if result is None else result.get("trajectory")
+    trajectory = _rebuilt(cassette) if result is None else result.get("trajectory")
     _check(trajectory, cassette)
     lost = (result or {}).get("lost_turn") or {}
     numbers = _request_numbers(trajectory, cassette.requests, lost.get("number"))
@@ -153,7 +152,8 @@ def _states(trajectory: Iterable[Mapping], rules: PolicyContext, reference_known
 def _without_reference(state: PolicyState) -> PolicyState:
     """The state without what only the reference actions can tell."""
     writes = tuple(replace(w, on_reference=True) for w in state.done_writes)
-    return replace(state, done_writes=writes, violations=tuple(v for v in state.violations if v.rule != "off_reference_write"))
+    violations = tuple(v for v in state.violations if v.rule != "off_reference_write")
+    return replace(state, done_writes=writes, violations=violations)
 
 
 def _context(cassette: Cassette, domains: Mapping[str, Any], result: dict | None) -> PolicyContext | None:
@@ -185,7 +185,7 @@ def _policy_note(rules: PolicyContext | None, turns: Sequence[Turn], cassette: C
     if rules is None:
         return f"policy states are not shown: the fleet does not know the domain of {cassette.panel}"
     if cassette.interrupted:
-        return "whether a write is off the reference is unknown: an interrupted recording does not hold the reference actions"
+        return "whether a write is off the reference is unknown: an interrupted recording holds no reference actions"
     parted = next((t.index for t in turns if t.agrees is False), None)
     if parted is None:
         return None
@@ -217,7 +217,8 @@ def _request_numbers(trajectory: list, requests: Sequence[RecordedRequest], lost
     request made (the greeting) stays without one."""
     numbers: list[int | None] = [None] * len(trajectory)
     for role, seat in (("assistant", "learner"), ("user", "customer")):
-        replies = [r.number for r in requests if r.seat == seat and isinstance(r.outcome, SeatReply) and r.number != lost]
+        usable = [r for r in requests if r.seat == seat and isinstance(r.outcome, SeatReply)]
+        replies = [r.number for r in usable if r.number != lost]
         places = [i for i, message in enumerate(trajectory) if message["role"] == role]
         for place, number in zip(reversed(places), reversed(replies), strict=False):
             numbers[place] = number
@@ -246,6 +247,13 @@ def _said(reply: SeatReply) -> str:
     return "\n".join(part for part in (reply.content or "", *calls) if part)
 
 
+def _rebuilt(cassette: Cassette) -> list[dict]:
+    try:
+        return rebuilt(cassette.requests)
+    except UNFIT as error:
+        raise EvidenceError("a recorded request holds no messages of tau2's form", cassette.path) from error
+
+
 def rebuilt(requests: Sequence[RecordedRequest]) -> list[dict]:
     """The trajectory as far as requests and replies show it."""
     last = max((i for i, r in enumerate(requests) if r.seat == "learner"), default=None)
@@ -257,12 +265,12 @@ def rebuilt(requests: Sequence[RecordedRequest]) -> list[dict]:
 
 
 def _replies(requests: Iterable[RecordedRequest]) -> list[dict]:
-    answered = deque(r for r in requests if r.seat != "judge" and isinstance(r.outcome, SeatReply))
-    return [_message("assistant" if r.seat == "learner" else "user", r.outcome.content, _calls(r)) for r in answered]
+    answered = [r for r in requests if r.seat != "judge" and isinstance(r.outcome, SeatReply)]
+    return [_from_reply("assistant" if r.seat == "learner" else "user", r.outcome) for r in answered]
 
 
-def _calls(request: RecordedRequest) -> list[dict]:
-    return [_call(c.id, c.name, c.arguments, "assistant" if request.seat == "learner" else "user") for c in request.outcome.tool_calls]
+def _from_reply(role: str, reply: SeatReply) -> dict:
+    return _message(role, reply.content, [_call(c.id, c.name, c.arguments, role) for c in reply.tool_calls])
 
 
 def _from_learner(message: Mapping) -> dict | None:
@@ -270,10 +278,12 @@ def _from_learner(message: Mapping) -> dict | None:
     if role == "tool":
         content = message.get("content")
         error = isinstance(content, str) and content.startswith("Error")  # tau2's own prefix
-        return {"role": "tool", "id": message.get("tool_call_id"), "content": content, "requestor": "assistant", "error": error}
+        result = {"role": "tool", "id": message.get("tool_call_id"), "content": content}
+        return {**result, "requestor": "assistant", "error": error}
     if role not in ("assistant", "user"):
         return None
-    calls = [_call(c.get("id"), c["function"]["name"], c["function"]["arguments"], role) for c in message.get("tool_calls") or []]
+    asked = [(c.get("id"), c["function"]) for c in message.get("tool_calls") or []]
+    calls = [_call(call_id, function["name"], function["arguments"], role) for call_id, function in asked]
     return _message(role, message.get("content"), calls)
 
 
