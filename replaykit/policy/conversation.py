@@ -3,7 +3,8 @@
 tau2 gives each side its own history: the learner holds what it said, what the user said to it and the results of its
 calls; the customer holds what it said and the learner's text, never the learner's calls. A message enters the state
 of the side it is meant for only when that side is asked for its next turn, so that the last message of an episode is
-in one state only. This file derives both states as running digests; the engine's own lists must give the same.
+in one state only. This file derives both states as running digests; the lists that tau2 itself holds, which also have
+the system prompt, must give the same.
 """
 
 from __future__ import annotations
@@ -14,37 +15,54 @@ from replaykit import canonical
 
 
 class Conversation:
-    """One side's history: a digest, a length, and what waits until the side is asked again."""
+    """One side's history: its messages, their digest, and what waits until the side is asked again.
 
-    __slots__ = ("_digest", "_inbox", "length")
+    Attributes:
+        prompt_digest: Digest of the system messages, or None: not known.
+    """
+
+    __slots__ = ("_digest", "_inbox", "_messages", "_waiting", "prompt_digest")
 
     def __init__(self) -> None:
         self._digest = canonical.RunningDigest()
+        self._messages: list[Mapping] = []
         self._inbox: list[bytes] = []
-        self.length = 0
+        self._waiting: list[Mapping] = []
+        self.prompt_digest: str | None = None
 
-    def deliver(self, entry: bytes) -> None:
+    def deliver(self, message: Mapping, entry: bytes) -> None:
         """A message for this side; it enters the history when the side is asked."""
+        self._waiting.append(message)
         self._inbox.append(entry)
 
     def ask(self) -> None:
         """The side is asked for a turn: what waited enters its history."""
         self._digest.add(b"".join(self._inbox))
-        self.length += len(self._inbox)
-        self._inbox.clear()
+        self._messages += self._waiting
+        self._inbox, self._waiting = [], []
 
-    def say(self, entry: bytes) -> None:
+    def say(self, message: Mapping, entry: bytes) -> None:
         """The side's own message."""
         self._inbox.append(entry)
+        self._waiting.append(message)
         self.ask()
 
+    def held(self, messages: Iterable[Mapping]) -> Conversation:
+        """The history that tau2 holds; where it has the messages that were derived, their digest is not redone."""
+        system, others = [], []
+        for message in messages:
+            (system if message["role"] == "system" else others).append(message)
+        found = self if others == self._messages else history(others)
+        found.prompt_digest = canonical.sha256(b"".join(map(message_entry, system))) if system else None
+        return found
+
     def hexdigest(self) -> str:
-        """Hex SHA-256 of the history."""
+        """Hex SHA-256 of the history without its system messages."""
         return self._digest.hexdigest()
 
     def to_dict(self) -> dict:
-        """Number of messages and digest."""
-        return {"messages": self.length, "digest": self.hexdigest()}
+        """Number of messages and digest, without system messages, and the digest of those."""
+        return {"messages": len(self._messages), "digest": self.hexdigest(), "prompt_digest": self.prompt_digest}
 
 
 class Conversations:
@@ -59,12 +77,12 @@ class Conversations:
         """Route the trajectory's next message."""
         role, entry = message["role"], message_entry(message)
         if role == "tool":
-            (self.customer if message.get("requestor") == "user" else self.learner).deliver(entry)
+            (self.customer if message.get("requestor") == "user" else self.learner).deliver(message, entry)
             return
         speaker, listener = (self.learner, self.customer) if role == "assistant" else (self.customer, self.learner)
-        speaker.say(entry)
+        speaker.say(message, entry)
         if not message.get("tool_calls"):
-            listener.deliver(entry)
+            listener.deliver(message, entry)
 
     def lose_turn(self, seat: str) -> None:
         """A seat was asked and its turn was lost: its history has what it was asked with."""
@@ -73,10 +91,10 @@ class Conversations:
 
 
 def history(messages: Iterable[Mapping]) -> Conversation:
-    """The history that tau2 holds, given as normalised messages."""
+    """A history of normalised messages, none of them of the system."""
     conversation = Conversation()
     for message in messages:
-        conversation.deliver(message_entry(message))
+        conversation.deliver(message, message_entry(message))
     conversation.ask()
     return conversation
 

@@ -51,7 +51,8 @@ class PolicyState:
         transfer_attempted: The learner called the transfer tool, whatever it returned.
         transfer_succeeded: A transfer succeeded.
         violations, format_errors: In the order they arose.
-        learner_state, customer_state: ``{"messages", "digest"}`` of the histories tau2 holds.
+        learner_state, customer_state: ``{"messages", "digest", "prompt_digest"}`` of the histories tau2 holds; the
+            system prompt is known at the end only.
         termination: How the episode ended, or None before the end.
         digest: Hex SHA-256 over both histories and over every verdict in the order in which it arose.
     """

@@ -15,7 +15,7 @@ from replaykit import canonical
 from replaykit.episode import LostTurn
 from replaykit.policy.confirmation import NO_MESSAGE, confirmation
 from replaykit.policy.context import TRANSFER_TOOL, PolicyContext, on_reference
-from replaykit.policy.conversation import Conversations, history
+from replaykit.policy.conversation import Conversations
 from replaykit.policy.format_errors import FormatError, call_error, ending_error, message_errors
 from replaykit.policy.state import PolicyState, Write
 from replaykit.policy.violations import Standing, Violation, acts_several_times, rules_broken_by_call
@@ -83,12 +83,13 @@ class PolicyTracker:
         if lost_turn is not None:
             self._conversations.lose_turn(lost_turn.seat)
         if learner_state is not None:
-            self._learner = history(learner_state)
+            self._learner = self._learner.held(learner_state)
         if customer_state is not None:
-            self._customer = history(customer_state)
+            self._customer = self._customer.held(customer_state)
         self._termination = termination
         lost = (lost_turn.seat, lost_turn.reason) if lost_turn is not None else (None, None)
-        self._enter("end", termination, *lost, "attempted" if self._attempted else None)
+        prompts = (self._learner.prompt_digest, self._customer.prompt_digest)
+        self._enter("end", termination, *lost, "attempted" if self._attempted else None, *prompts)
 
     def digest(self) -> str:
         """The digest of the state so far."""
