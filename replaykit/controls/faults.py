@@ -153,5 +153,16 @@ def _check_choices(fault: Fault) -> None:
             raise ValueError(f"{option} of the fault {fault.kind!r} is one of {', '.join(choices)}")
     if fault.kind == "redirect" and fault["status"] not in REDIRECTS:
         raise ValueError(f"a redirect has one of the statuses {REDIRECTS}")
-    if fault.kind == "reply":
-        Reply.from_dict(fault["reply"])
+    for option, default in KINDS[fault.kind].items():
+        is_number = isinstance(fault[option], int | float) and not isinstance(fault[option], bool)
+        if isinstance(default, int | float) and not is_number:
+            raise ValueError(f"{option} of the fault {fault.kind!r} is a number, not {fault[option]!r}")
+    if fault.kind in ("reply", "patch"):
+        _check_reply(fault)
+
+
+def _check_reply(fault: Fault) -> None:
+    try:
+        patched(Reply("x"), fault[fault.kind])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"the fault {fault.kind!r} describes no reply: {error}") from error

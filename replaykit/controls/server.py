@@ -140,6 +140,19 @@ class ControlProvider:
             wanted = [n for (c, s), n in self._ordinals.items() if case in (None, c) and seat in (None, s)]
         return sum(wanted)
 
+    def unmet(self, case: str) -> list[tuple[str, int]]:
+        """Seat and ordinal of the scheduled faults of a case that no request has met so far.
+
+        Raises:
+            UsageError: there is no such case.
+        """
+        if case not in self._cases:
+            raise UsageError(f"there is no case {case!r} at this control provider")
+        planned = self._cases[case].schedule.faults
+        with self._lock:
+            seen = {seat: self._ordinals.get((case, seat), 0) for seat in planned}
+        return [(seat, n) for seat, by_ordinal in planned.items() for n in sorted(by_ordinal) if n > seen[seat]]
+
     def settle(self, timeout_s: float = 5.0) -> bool:
         """Wait until no exchange is under way; False when some still are after the time."""
         return self._journal.settle(timeout_s)

@@ -104,6 +104,15 @@ def test_ordinals_are_counted_by_case_and_seat(case, post, provider):
     assert (provider.request_count("case"), provider.request_count(seat="learner")) == (3, 3)
 
 
+def test_faults_that_nobody_met_are_told(case, post, provider):
+    fault = Fault("status", {"status": 500})
+    case(Schedule({"learner": {1: fault, 3: fault}, "judge": {1: fault}}))
+    assert provider.unmet("case") == [("learner", 1), ("learner", 3), ("judge", 1)]
+    post("/case/judge/v1/responses", {})
+    post("/case/learner/v1/responses", {})
+    assert provider.unmet("case") == [("learner", 3)]
+
+
 def test_a_wrong_method_is_answered_in_the_form_of_the_wire(case, raw):
     case()
     received, _ = raw(b"GET /case/learner/v1/responses HTTP/1.1\r\nhost: x\r\n\r\n")

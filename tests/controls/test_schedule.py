@@ -39,6 +39,9 @@ def test_the_digest_sees_a_changed_option():
         ("status", {"code_": 1}, "no option 'code_'"),
         ("half_body", {"then": "sleep"}, "then of the fault"),
         ("redirect", {"status": 200}, "statuses"),
+        ("late", {"body_s": "26"}, "body_s of the fault 'late' is a number"),
+        ("reply", {"reply": {"text": "x"}}, "describes no reply"),
+        ("patch", {"patch": {"omit": ["everything"]}}, "describes no reply"),
     ],
 )
 def test_a_wrong_fault_is_refused(kind, options, says):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
+import json
+import re
 
 import pytest
 
-from replaykit.controls import scripted
-from replaykit.controls.wires import WIRES, RequestLine, WireRefusal
+from replaykit.controls import Call, Reply, scripted
+from replaykit.controls.wires import WIRES, RequestLine, Stamp, WireRefusal
+from replaykit.controls.wires.wire import to_bytes
 
 CALL = {"id": "call_0", "type": "function", "function": {"name": "find", "arguments": '{"a": 1}'}}
 CHAT = {
@@ -184,6 +187,46 @@ def test_the_gemini_wire_reads_snake_case_but_leaves_arguments_alone():
     asked = parse("gemini-generate", body)
     assert asked.messages[0] == {"role": "system", "content": "policy"}
     assert asked.messages[4]["tool_calls"][0]["arguments"] == '{"a_b": 1}'
+
+
+STAMP = Stamp("n0", "m", 1, 1)
+OBJECTS = {
+    "anthropic-messages": b'"input":%s}',
+    "gemini-generate": b'"args":%s}',
+}
+
+
+@pytest.mark.parametrize("wire", OBJECTS)
+@pytest.mark.parametrize(
+    "text", ['{"b": 1.0, "a": 1e3, "c": -0, "d": 9007199254740993}', '{"a":1,"a":2}', "[1]", "null", "NaN"]
+)
+def test_argument_text_that_is_json_survives_byte_for_byte(wire, text):
+    reply = Reply(tool_calls=(Call("c", "find", text), Call("d", "find", text)))
+    data = to_bytes(WIRES[wire].render(reply, STAMP))
+    assert data.count(OBJECTS[wire] % text.encode()) == 2
+
+
+@pytest.mark.parametrize("wire", OBJECTS)
+@pytest.mark.parametrize("text", ["", '{"a": ', '{"a":1}{"a":2}', '{"a": "\ud800"}'])
+def test_argument_text_that_is_no_json_becomes_a_string(wire, text):
+    data = to_bytes(WIRES[wire].render(Reply(tool_calls=(Call("c", "find", text),)), STAMP))
+    assert OBJECTS[wire] % json.dumps(text).encode() in data
+
+
+@pytest.mark.parametrize("wire", ["openai-responses", "anthropic-messages"])
+def test_a_wire_without_choices_has_no_second_one(wire):
+    with pytest.raises(WireRefusal, match="no second choice"):
+        WIRES[wire].render(Reply("a", alternatives=(Reply("b"),)), STAMP)
+
+
+@pytest.mark.parametrize("wire", GOOD)
+@pytest.mark.parametrize(
+    ("member", "words"),
+    [("id", "n0"), ("model", '"m"'), ("usage", "sage"), ("finish", '"stop"|completed"|end_turn|STOP')],
+)
+def test_each_wire_can_leave_a_member_out(wire, member, words):
+    full, less = (to_bytes(WIRES[wire].render(Reply("x", omit=o), STAMP)).decode() for o in ((), (member,)))
+    assert len(re.findall(words, less)) < len(re.findall(words, full))
 
 
 @pytest.mark.parametrize("wire", GOOD)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -120,17 +121,18 @@ class Wire:
 
 def to_bytes(body: Any) -> bytes:
     """A body as JSON bytes, each `Verbatim` as its own text."""
-    texts: list[str] = []
+    texts: dict[str, str] = {}
 
     def stand_in(value: Any) -> str:
         if not isinstance(value, Verbatim):
             raise TypeError(f"{type(value).__name__} has no JSON form")
-        texts.append(value.text)
-        return f"\x00{len(texts) - 1}\x00"
+        mark = secrets.token_hex(16)  # nothing in the body can look like it
+        texts[mark] = value.text
+        return mark
 
     data = json.dumps(body, separators=(",", ":"), default=stand_in).encode("ascii")
-    for i, text in enumerate(texts):
-        data = data.replace(b'"\\u0000%d\\u0000"' % i, text.encode("utf-8"), 1)
+    for mark, text in texts.items():
+        data = data.replace(f'"{mark}"'.encode("ascii"), text.encode("utf-8"), 1)
     return data
 
 
