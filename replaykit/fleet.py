@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from math import comb
 from typing import Any, Literal
 
@@ -120,7 +121,7 @@ class Fleet(_Frozen):
     rosters: dict[str, Roster]
     panels: list[Panel]
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of the document's canonical form; part of every cassette and certificate."""
         return canonical.digest(self.to_dict())
