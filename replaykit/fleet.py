@@ -126,6 +126,12 @@ class Fleet(_Frozen):
         """SHA-256 of the document's canonical form; part of every cassette and certificate."""
         return canonical.digest(self.to_dict())
 
+    def model_copy(self, **changes: Any) -> Fleet:
+        """A copy works out its own digest."""
+        copy = super().model_copy(**changes)
+        copy.__dict__.pop("digest", None)
+        return copy
+
     def to_dict(self) -> dict:
         """Plain data."""
         return self.model_dump(by_alias=True)
