@@ -48,6 +48,10 @@ class Databases:
         with _collector_paused():
             return Snapshot(self._class.model_validate(json.loads(self._text)), self._shared_iteration)
 
+    def prepare(self) -> None:
+        """Parse the base now."""
+        _ = self.base
+
     def view(self) -> Any:
         """A database an episode may change; tau2's own class."""
         return self.base.view()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import sys
 import threading
+from collections.abc import Iterable
 from functools import cached_property
 from importlib import metadata
 from typing import Any
@@ -121,6 +123,32 @@ class Tau2Engine:
     def db_hash(self, domain: str) -> str:
         """tau2's hash of the untouched database."""
         return self.domain(domain).environment().get_db_hash()
+
+    def prepare(self, domains: Iterable[str] = pins.DOMAINS) -> None:
+        """Do once what every episode of these domains needs: before workers are forked, or a long run begins.
+
+        What is loaded by then lives as long as the process, so the cyclic collector is told to leave it alone.
+        """
+        for name in domains:
+            place = self.domain(name)
+            place.databases.prepare()
+            _ = place.schemas, place.write_tools
+        gc.collect()
+        gc.freeze()
+
+    def check_bases(self) -> None:
+        """Prove at the end of a run that no tool has written into a base that episodes share.
+
+        Raises:
+            InternalError: one has, so the run's results are void.
+        """
+        for place in list(self._domains.values()):
+            place.databases.check_base()
+
+    def verify_hashes(self) -> None:
+        """From now on compute tau2's own hash beside every database hash; a difference is an `InternalError`."""
+        for name in pins.DOMAINS:
+            self.domain(name).databases.verify = True
 
     @cached_property
     def identity(self) -> EngineIdentity:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from types import ModuleType
 
@@ -190,3 +191,20 @@ def test_a_dump_of_a_view_keeps_the_order_of_rows(small):
     view = small.view()
     view.users[list(view.users)[3]].email = "x"
     assert [list(t) for t in dumped(view).values()] == [list(t) for t in dumped(small.base.database).values()]
+
+
+def test_an_engine_prepares_and_checks_all_its_databases(tau2, full, monkeypatch):
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    tau2.prepare()
+    tau2.check_bases()
+    monkeypatch.setattr(full.base, "hash", "another")
+    with pytest.raises(InternalError, match="results of this run cannot be trusted"):
+        tau2.check_bases()
+
+
+def test_an_engine_verifies_all_its_databases_when_asked(tau2, monkeypatch):
+    both = [tau2.domain(name).databases for name in ("airline", "retail")]
+    for databases in both:
+        monkeypatch.setattr(databases, "verify", False)
+    tau2.verify_hashes()
+    assert [databases.verify for databases in both] == [True, True]
