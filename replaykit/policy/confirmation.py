@@ -158,4 +158,6 @@ def _placed(clause: list[str], start: int, end: int) -> bool:
     first = all(w in lexicon.FILLERS for w in clause[:start])
     if word in lexicon.FIRST_WORDS:
         return first
-    return first or end == len(clause) or clause[start - 1] in lexicon.COPULAS
+    if first or end == len(clause):
+        return True
+    return word in lexicon.COPULA_WORDS and clause[start - 1] in lexicon.COPULAS

@@ -51,10 +51,13 @@ _ANYWHERE = (
 #: Affirm at the start of a clause only ("Confirmed.", not "my refund was approved").
 FIRST_WORDS = frozenset("confirmed approved accepted granted".split())
 
-#: Affirm at the start or end of a clause, or after a copula ("that is correct", not "the correct address").
+#: Affirm at the start or end of a clause only ("Absolutely.", not "to be absolutely clear").
 EDGE_WORDS = FIRST_WORDS | frozenset(
     "sure surely absolutely definitely certainly indeed exactly precisely totally correct".split()
 )
+
+#: Affirm after a copula too ("that is correct thanks", not "the correct address").
+COPULA_WORDS = frozenset({"correct"})
 
 AFFIRMATIVES = Phrases((*_ANYWHERE, *EDGE_WORDS))
 
@@ -90,7 +93,12 @@ REFUSALS = Phrases(
 )  # fmt: skip
 
 #: Look like a refusal at the start of a message and are none, though they still negate what follows.
-NOT_REFUSALS = Phrases(("no need|longer|one", "don't|dont forget", "do not forget", "not only"))
+NOT_REFUSALS = Phrases(
+    (
+        "no need|longer|one", "don't|dont forget", "do not forget", "not only",
+        "please do not forget|worry|hesitate|mind", "please don't|dont forget|worry|hesitate|mind",
+    )
+)  # fmt: skip
 
 #: Neither affirm nor negate, though a word in them would.
 NEUTRAL = Phrases(
@@ -104,7 +112,8 @@ NEUTRAL = Phrases(
         "can|could|would|will|did|do|may|might|can't you|u|we confirm|do|proceed|approve|agree",
         "can|could|would|will|did you|u please|also|just|first|kindly|now confirm|do",
         "can|could|would|will you|u please also|just|first|kindly confirm|do", "please|pls could|can you confirm",
-        "do|does that|this|it work|works", "can|could|may i proceed|confirm|go ahead",
+        "do|does that|this|it work|works", "way|ways|how we|i|you can proceed",
+        "way|ways to proceed|confirm|do", "can|could|may i proceed|confirm|go ahead",
         "is|are|was|were|would|will that|it|this|everything|those|these|they ok|okay|alright|correct",
         "is|are|was|were|would|will that|it|this|everything|those|these|they confirmed|approved",
         "is|are|was|were|would|will that|it|this|everything|those|these|they be ok|okay|alright|correct|right",
