@@ -1,0 +1,166 @@
+"""Recording: what the seats are asked really goes over HTTP, and everything that crosses is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from replaykit import arm, record, record_many, seating
+from replaykit.controls import identities
+from replaykit.controls.server import ControlProvider
+from replaykit.errors import UsageError
+from replaykit.replay_many import one
+from replaykit.seats import SeatReply
+from replaykit.store import reader
+from replaykit.store.journal import Journal
+from replaykit.store.redaction import Redactor
+from replaykit.transports.sender import Sender
+
+CANARY = "sk-canary-7f3a9c21d4e8"
+
+
+def arm_on(provider: ControlProvider, case: str, key_env: str = "CANARY_KEY") -> arm.Arm:
+    """An arm whose seats all sit at a case of the control provider, with the key in header, URL and body too."""
+    seat = {"model": "m", "key_env": key_env, "headers": {"x-team": CANARY}, "body": {"metadata": {"note": CANARY}}}
+    seats = {s: seat | {"base_url": provider.base_url(case, s)} for s in ("learner", "customer", "judge")}
+    return arm.parse({"name": "canary", **seats}, "canary", "test")
+
+
+def play(runtime, fleet, panel_id, seated, path) -> record.EpisodeResult:
+    """Record one episode with a given seating."""
+    panel, redactor = fleet.panel(panel_id), Redactor(seated.secrets)
+    with Journal.create(path, record.header(runtime, fleet, panel, seated, 300), redactor) as journal:
+        return record.play(runtime, panel, seated, journal, 300, redactor)
+
+
+def test_a_recorded_episode_holds_everything(recording):
+    cassette = reader.read(recording("retail/2")[0])
+    assert [r.seat for r in cassette.requests][:2] == ["customer", "learner"] and cassette.requests[-1].seat == "judge"
+    assert all(isinstance(r.outcome, SeatReply) and len(r.exchanges) == 1 for r in cassette.requests)
+    assert cassette.result.termination == "user_stop" and cassette.result.reward is not None
+    assert cassette.footer["policy_states"]["turns"] and cassette.states
+    assert set(cassette.header) >= {"panel", "fleet_digest", "engine", "settings", "budget", "roster", "arm", "seeds", "controls"}
+
+
+def test_the_native_request_is_kept_with_both_names_and_the_wire_body_without(recording):
+    cassette = reader.read(recording("retail/2")[0])
+    later = cassette.requests[4]
+    native = next(m for m in later.native.messages if m.get("tool_calls"))["tool_calls"][0]
+    wire = next(m for m in json.loads(later.exchanges[0].request["body"])["messages"] if m.get("tool_calls"))["tool_calls"][0]
+    assert native["name"] == native["function"]["name"] and "name" not in wire
+
+
+def test_what_ran_on_controls_says_so(recording):
+    header = reader.read(recording("airline/0", controls="one-exchange")[0]).header
+    assert header["controls"] == "one-exchange" and header["arm"]["learner"]["control"]["control"] is True
+    assert header["roster"]["customer"]["control"].startswith("control:one-exchange/customer")
+
+
+def test_an_existing_cassette_is_never_overwritten(recording):
+    path = recording("airline/0")[0]
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match="never overwritten"):
+        recording("airline/0")
+    assert path.read_bytes() == before
+
+
+def test_eight_episodes_in_threads_do_not_mix(recording, runtime, fleet, tmp_path):
+    panels = ("airline/7", "airline/13", "airline/23", "airline/33", "retail/2", "retail/10", "retail/37", "retail/59")
+    together = recording(*panels, out=tmp_path / "together", jobs=8)
+    alone = recording(*panels, out=tmp_path / "alone", jobs=1)
+    for a, b in zip(together, alone, strict=True):
+        left, right = reader.read(a), reader.read(b)
+        assert [r.digest for r in left.requests] == [r.digest for r in right.requests]
+        assert left.result == right.result
+
+
+def test_a_canary_key_is_in_no_file_log_or_error(runtime, fleet, tmp_path, monkeypatch, caplog, capfd):
+    monkeypatch.setenv("CANARY_KEY", CANARY)
+    echoing = identities.scripted("learner", [{"content": f"Your key is {CANARY}."}])
+    with ControlProvider() as provider, Sender() as sender, caplog.at_level("DEBUG"):
+        provider.add_case("case", identities.one_exchange() | {"learner": echoing})
+        seated = seating.from_arm(arm_on(provider, "case"), sender)
+        result = play(runtime, fleet, "retail/2", seated, tmp_path / "c.cassette.jsonl")
+        assert CANARY.encode() in b"".join(e.request for e in provider.journal)
+    everything = b"".join(p.read_bytes() for p in tmp_path.rglob("*") if p.is_file())
+    printed = caplog.text + "".join(capfd.readouterr()) + json.dumps(result.to_dict())
+    assert CANARY.encode() not in everything and CANARY not in printed
+    assert "reply.secret_redacted" in [d.name for d in result.diagnostics]
+    assert one(tmp_path / "c.cassette.jsonl", fleet).report.status == "equal"
+
+
+def test_a_seat_out_of_reach_ends_the_episode_and_keeps_the_cassette(runtime, fleet, tmp_path, monkeypatch):
+    monkeypatch.setenv("CANARY_KEY", CANARY)
+    with ControlProvider() as provider:
+        provider.add_case("case", identities.one_exchange())
+        dead = arm_on(provider, "case")
+    with Sender() as sender:
+        result = play(runtime, fleet, "airline/0", seating.from_arm(dead, sender), tmp_path / "c.cassette.jsonl")
+    assert (result.termination, result.reward, result.lost_turn.reason) == ("infrastructure_error", None, "unreachable")
+    cassette = reader.read(tmp_path / "c.cassette.jsonl")
+    assert cassette.result.lost_turn.reason == "unreachable"
+    assert one(tmp_path / "c.cassette.jsonl", fleet).report.status == "equal"
+
+
+ARM_FAULTS = {
+    "no learner": ({"customer": {"model": "m"}, "judge": {"model": "m"}}, "learner: Field required"),
+    "an unknown member": ({"learner": {"model": "m", "modle": 1}}, "learner.modle"),
+    "no model": ({"learner": {}}, "learner.model"),
+    "a name with a slash": ({"name": "a/b", **{s: {"model": "m"} for s in ("learner", "customer", "judge")}}, "name"),
+}
+
+
+@pytest.mark.parametrize(("document", "sentence"), ARM_FAULTS.values(), ids=ARM_FAULTS.keys())
+def test_a_wrong_arm_file_is_refused_by_member(document, sentence):
+    with pytest.raises(UsageError, match=sentence):
+        arm.parse(document, "file", "file.toml")
+
+
+def test_a_missing_key_variable_is_named(monkeypatch):
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    seats = {s: {"model": "m", "base_url": "http://127.0.0.1:9/v1", "key_env": "NO_SUCH_KEY"} for s in ("learner", "customer", "judge")}
+    with pytest.raises(UsageError, match="NO_SUCH_KEY"), Sender() as sender:
+        seating.from_arm(arm.parse(seats, "a", "test"), sender)
+
+
+def test_a_seed_named_twice_is_refused(fleet, tmp_path):
+    plan = record_many.Plan(fleet, ("airline/0",), (300, 300), tmp_path, False, 1)
+    with pytest.raises(UsageError, match="named twice"):
+        _ = plan.episodes
+
+
+@pytest.mark.slow
+def test_a_recorder_killed_at_any_moment_leaves_whole_records(runtime, tmp_path):
+    seed = random.Random(20)
+    command = [sys.executable, "-m", "replaykit", "record", "retail/37", "--controls", "reference", "--out"]
+    interrupted = 0
+    for attempt in range(20):
+        out = tmp_path / str(attempt)
+        process = subprocess.Popen([*command, str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=Path(__file__).parent.parent)
+        kill_when_written(process, out, seed.uniform(0.0, 0.12))
+        for path in out.rglob("*.cassette.jsonl"):
+            if path.stat().st_size == 0 or b"\n" not in path.read_bytes():
+                continue
+            cassette = reader.read(path)
+            interrupted += cassette.interrupted
+            assert cassette.panel == "retail/37"
+    assert interrupted > 0
+
+
+def kill_when_written(process: subprocess.Popen, out: Path, pause: float) -> None:
+    """SIGKILL a recorder a moment after its cassette appeared."""
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline and not list(out.rglob("*.cassette.jsonl")):
+        time.sleep(0.002)
+    time.sleep(pause)
+    if process.poll() is None:
+        os.kill(process.pid, signal.SIGKILL)
+    process.wait()
