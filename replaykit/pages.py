@@ -3,13 +3,14 @@
 Values that repeat are stored once. A record may carry ``"new"``, a list of shared values; they are numbered from 0 in
 file order, and ``{"$": 7}`` anywhere in a record stands for shared value 7. A shared value is a string, or a container
 that refers to nothing but shared strings, so unfolding is two steps deep at most. A dictionary whose only key is
-``"$"`` is written ``{"$": [VALUE]}``.
+``"$"`` is written ``{"$": [VALUE]}``, and what is nested very deep as its JSON text, ``{"$": {"json": "[[...]]"}}``.
 
-A *document* (a native request, a JSON body) is written in full, ``{"is": {...}}``, or as a change to an earlier one,
+A *document* (a native request, a body) is written in full, ``{"is": {...}}``, or as a change to an earlier one,
 ``{"like": NUMBER, "grow": {"messages": [KEPT, 7, ...]}, "at": {"/seed": 1}, "leaves": [4, "x", 6, "y"]}``: a grown list
 keeps its first KEPT items and gains shared values, the places named by JSON pointers have new values, and so have the
 leaves (what is not an object or list with something in it), counted from 0 in the order in which they stand, index and
-value in turn. All else is equal.
+value in turn. All else is equal. A text that is like another is ``{"like": NUMBER, "cut": [HEAD, TAIL, "between"]}``:
+so many characters of the other's start and end, and what is between.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import base64
 import binascii
 import itertools
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -57,11 +59,17 @@ class Pages:
             response=None if answer is None else self._side(answer, self.answers, position),
             failure=self.shared.unfold(record.get("failure")),
             timing=record.get("timing") or {},
-            partial=body_bytes(record.get("partial"), self.shared, self.answers, position),
+            partial=self._partial(record.get("partial")),
         )
 
+    def _partial(self, packed: dict | None) -> bytes:
+        alone = Documents(self.shared)
+        if packed is not None and "is" in packed:
+            alone.add(0, packed)
+        return body_bytes(packed, alone, 0)
+
     def _side(self, packed: dict, documents: Documents, position: int) -> dict:
-        head, body = self.shared.unfold(packed["head"]), body_bytes(packed["body"], self.shared, documents, position)
+        head, body = self.shared.unfold(packed["head"]), body_bytes(packed["body"], documents, position)
         headers = {name: values or [str(len(body))] for name, values in head["headers"].items()}
         return {**head, "headers": headers, "body": body}
 
@@ -124,6 +132,9 @@ class Shared:
     def _reference(self, target: Any, lookup: Callable[[int], Any]) -> Any:
         if type(target) is list and len(target) == 1:
             return {_REF: self._unfold(target[0], lookup)}
+        if type(target) is dict and type(target.get("json")) is str:
+            self._room -= len(target["json"])
+            return json.loads(target["json"])
         if type(target) is not int or not 0 <= target < len(self._values):
             raise ValueError(f"a reference to shared value {target!r}, which does not exist there")
         self._room -= self._sizes[target]
@@ -163,10 +174,10 @@ class Documents:
         if "like" in packed and packed["like"] not in self._packed:
             raise ValueError(f"a document is like number {packed['like']!r}, which did not come before it")
         self._packed[number] = packed
-        self._forms[number] = packed["json"] if "json" in packed else self._forms.get(packed.get("like", 0))
+        self._forms[number] = packed["form"] if "form" in packed else self._forms.get(packed.get("like", 0))
 
     def form(self, number: int) -> str | None:
-        """How the document was written: one of `canonical.WIRE_FORMS`, or None when it never was bytes."""
+        """How the document was written: one of `BODY_FORMS`, or None when it never was bytes."""
         return self._forms[number]
 
     def value(self, number: int) -> Any:
@@ -183,13 +194,15 @@ class Documents:
             number = self._packed[number]["like"]
         value = self._memo.get(number)
         for number in reversed(chain):
-            value = self._memo[number] = self._step(value, self._packed[number])
+            value = self._step(value, self._packed[number])
+            if type(value) is not str:  # texts share nothing with each other, so keeping them all could fill the memory
+                self._memo[number] = value
         return value
 
     def _step(self, base: Any, packed: dict) -> Any:
         if "is" in packed:
             return self._shared.unfold(packed["is"])
-        value = base
+        value = base if "cut" not in packed else _spliced(base, packed["cut"])
         for key, grown in packed.get("grow", {}).items():
             value = {**value, key: self._grown(value.get(key), grown)}
         for place, part in packed.get("at", {}).items():
@@ -259,38 +272,38 @@ def _put(value: Any, steps: list[str], part: Any) -> Any:
     return changed
 
 
-def body_bytes(packed: dict | None, shared: Shared, documents: Documents, number: int) -> bytes:
+def _spliced(base: Any, cut: Any) -> str:
+    head, tail, middle = cut
+    counts = type(head) is type(tail) is int and head >= 0 and tail >= 0
+    if type(base) is not str or not counts or head + tail > len(base):
+        raise ValueError("a text keeps more of another than there is")
+    return base[:head] + middle + base[len(base) - tail:]
+
+
+BODY_FORMS = ("text", *canonical.WIRE_FORMS)
+
+
+def body_bytes(packed: dict | None, documents: Documents, number: int) -> bytes:
     """The bytes of a stored body, exactly as they crossed the wire unless redaction changed them.
 
     Args:
         packed: What the record holds; None: an empty body.
-        shared: The cassette's shared values.
-        documents: The JSON bodies of this side.
+        documents: The bodies of this side.
         number: The exchange's position in the file, from 1.
 
     Raises:
         ValueError: the body is not in one of the forms that cassettes hold.
     """
-    if packed is None:
+    if packed is None or "withheld" in packed:
         return b""
-    if not isinstance(packed, dict):
-        raise ValueError("a body is not an object")
-    if "text" in packed:
-        return _text_bytes(shared.unfold(packed["text"]))
     if "base64" in packed:
         return _from_base64(packed["base64"])
-    if "withheld" in packed:
-        return b""
-    form = documents.form(number)
-    if form not in canonical.WIRE_FORMS:
+    form, value = documents.form(number), documents.value(number)
+    if form in canonical.WIRE_FORMS:
+        return canonical.wire(value, form)
+    if form != "text" or not isinstance(value, str):
         raise ValueError("a body in an unknown form")
-    return canonical.wire(documents.value(number), form)
-
-
-def _text_bytes(text: Any) -> bytes:
-    if not isinstance(text, str):
-        raise ValueError("a text body is not text")
-    return text.encode("utf-8", "surrogatepass")
+    return value.encode("utf-8", "surrogatepass")
 
 
 def _from_base64(text: Any) -> bytes:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from replaykit.canonical import WIRE_FORMS
-from replaykit.pages import Documents, Pages, body_bytes
+from replaykit.pages import BODY_FORMS, Documents, Pages, body_bytes
 from replaykit.store.wire import decoded
 
 
@@ -28,10 +27,10 @@ def _check_side(side: str, packed: dict, pages: Pages, documents: Documents, pos
     head, body = pages.shared.unfold(packed["head"]), packed["body"]
     if not all(_is_texts(values) for values in head["headers"].values()):
         raise ValueError(f"the {side}'s headers are not lists of text")
-    if isinstance(body, dict) and ("is" in body or "like" in body) and documents.form(position) not in WIRE_FORMS:
+    if isinstance(body, dict) and ("is" in body or "like" in body) and documents.form(position) not in BODY_FORMS:
         raise ValueError(f"the {side}'s body is written in no known form")
     if not (isinstance(body, dict) and "withheld" in body):
-        check_agreement(side, head["headers"], lambda: body_bytes(body, pages.shared, documents, position))
+        check_agreement(side, head["headers"], lambda: body_bytes(body, documents, position))
     return head
 
 

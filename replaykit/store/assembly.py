@@ -125,7 +125,8 @@ class Assembly:
             body = (record[side] or {}).get("body")
             if isinstance(body, dict) and ("is" in body or "like" in body):
                 documents.add(self.exchange_count, body)
-                documents.value(self.exchange_count)
+                if documents.form(self.exchange_count) != "text":
+                    documents.value(self.exchange_count)
         check_exchange(self.exchange_count, record, self.pages)
         self._exchanges.setdefault(record["n"], []).append((self.exchange_count, record))
 

@@ -277,8 +277,8 @@ class _Seat:
         self._given = list(request.messages)
         if request.tools is not self._tools:
             self._tools, self._clean_tools = request.tools, redactor.value(request.tools)
-        arguments = redactor.value(request.arguments)
-        return replace(request, messages=self._clean, tools=self._clean_tools, arguments=arguments)
+        model, arguments = redactor.text(request.model), redactor.value(request.arguments)
+        return replace(request, model=model, messages=self._clean, tools=self._clean_tools, arguments=arguments)
 
 
 def _summary(result: Mapping[str, Any]) -> dict:

@@ -75,7 +75,8 @@ def parse(body: bytes) -> dict:
         ValueError: says what is wrong.
     """
     try:
-        _check_depth(body)
+        if deeper_than(body, MAX_DEPTH):
+            raise RecursionError
         record = json.loads(body.decode("utf-8"), object_pairs_hook=_members, parse_constant=_no_constant)
     except UnicodeDecodeError as error:
         raise ValueError("the record is not UTF-8") from error
@@ -125,13 +126,15 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"the record holds {name}, which is not JSON")
 
 
-def _check_depth(body: bytes) -> None:
-    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
-        return
+def deeper_than(body: bytes, limit: int) -> bool:
+    """Whether JSON is nested deeper than a limit."""
+    if body.count(b"[") + body.count(b"{") <= limit:
+        return False
     depth = 0
     for token in _BRACKETS.finditer(body):
         first = body[token.start()]
         depth += (first in b"[{") - (first in b"]}")
-        if depth > MAX_DEPTH:
-            raise ValueError(f"the record is nested deeper than {MAX_DEPTH}")
+        if depth > limit:
+            return True
+    return False
 

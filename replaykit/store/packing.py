@@ -10,6 +10,7 @@ from replaykit import canonical
 from replaykit.pages import leaves
 
 SHARE_FROM = 20  # characters; below, a reference and the shared value cost more than the text itself
+DEEP = 32  # what is nested deeper is written as text, so that no record is nested deeper than a reader allows
 _REF = "$"
 
 
@@ -55,27 +56,27 @@ class Packer:
             number = self._items[key] = self._store(packed)
         return {_REF: number}
 
-    def inline(self, value: Any) -> Any:
+    def inline(self, value: Any, depth: int = 0) -> Any:
         """The value with its long texts shared."""
         kind = type(value)
         if kind is str:
             return self.text(value)
+        if kind not in (dict, list, tuple):
+            return value
+        if depth == DEEP:
+            return {_REF: {"json": canonical.ordered(value).decode("utf-8", "surrogatepass")}}
         if kind is dict:
-            return _escaped({key: self.inline(part) for key, part in value.items()})
-        if kind in (list, tuple):
-            return [self.inline(part) for part in value]
-        return value
+            return _escaped({key: self.inline(part, depth + 1) for key, part in value.items()})
+        return [self.inline(part, depth + 1) for part in value]
 
-    def tree(self, value: Any) -> Any:
+    def tree(self, value: Any, depth: int = 0) -> Any:
         """The value with its long texts shared, and the dictionaries in its lists."""
         kind = type(value)
-        if kind is str:
-            return self.text(value)
-        if kind is dict:
-            return _escaped({key: self.tree(part) for key, part in value.items()})
-        if kind in (list, tuple):
-            return [self.item(part) if type(part) is dict and part else self.tree(part) for part in value]
-        return value
+        if kind is dict and depth < DEEP:
+            return _escaped({key: self.tree(part, depth + 1) for key, part in value.items()})
+        if kind in (list, tuple) and depth < DEEP:
+            return [self.item(p) if type(p) is dict and p else self.tree(p, depth + 1) for p in value]
+        return self.inline(value, depth)
 
     def _store(self, packed: Any) -> int:
         self.new.append(packed)
@@ -142,7 +143,10 @@ class ShapeLane:
 
     def pack(self, number: int, document: Any, packer: Packer, form: str = "") -> dict:
         """Pack a document and remember it for its shape and the form it was written in."""
-        shape = (form, _shape(document))
+        try:
+            shape = (form, _shape(document))
+        except RecursionError:
+            return {"is": packer.inline(document)}
         before, self._last[shape] = self._last.get(shape), (number, document)
         if before is None:
             return {"is": packer.inline(document)}

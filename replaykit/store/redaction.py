@@ -112,7 +112,10 @@ class Redactor:
             written = _WRITTEN(value)  # one look at the whole is much cheaper than one at each text
             if not self._suspects(written) and not _FIELD.search(written):
                 return value
-        return self._deep(value)
+        try:
+            return self._deep(value)
+        except RecursionError:
+            return self._flat(value)
 
     def headers(self, headers: Mapping[str, Iterable[str]], side: str) -> dict[str, list[str]]:
         """The headers worth keeping of one side, ``request`` or ``response``; names compare without case."""
@@ -132,6 +135,13 @@ class Redactor:
             if literal in text:
                 return True
         return any(map(text.__contains__, self._forms))
+
+    def _flat(self, value: Any) -> Any:
+        """What is nested too deeply to be walked is redacted as its JSON text."""
+        try:
+            return json.loads(self.body(_WRITTEN(value)))
+        except ValueError:  # what was taken out was part of the structure
+            return PLACEHOLDER
 
     def _deep(self, value: Any) -> Any:
         kind = type(value)

@@ -10,7 +10,8 @@ from typing import Any
 from replaykit import canonical
 from replaykit.errors import InternalError
 from replaykit.seats import WireExchange
-from replaykit.store.packing import Lane, Packer, ShapeLane
+from replaykit.store import lines
+from replaykit.store.packing import DEEP, Lane, Packer, ShapeLane
 from replaykit.store.redaction import Redactor
 
 _GROWING = ("messages", "input", "contents")
@@ -20,10 +21,11 @@ _SEPARATOR = {"compact": b",", "ascii": b",", "spaced": b", ", "default": b", "}
 class BodyLane:
     """The request bodies of one seat; each is packed as what it adds to the one before."""
 
-    __slots__ = ("_cut", "_form", "_key", "_lane", "_raw", "_redacted")
+    __slots__ = ("_cut", "_form", "_key", "_lane", "_raw", "_redacted", "_texts")
 
     def __init__(self) -> None:
         self._lane = Lane()
+        self._texts = TextLane()
         self._raw = b""
         self._form = ""
         self._key = ""
@@ -65,7 +67,7 @@ class BodyLane:
     def _afresh(self, position: int, raw: bytes, packer: Packer, redactor: Redactor) -> dict:
         value, form = exact_json(raw, self._form)
         if not isinstance(value, dict) or not value:
-            return plain_body(raw, redactor)
+            return self._texts.pack(position, plain_body(raw, redactor))
         clean = redactor.value(value)
         if form != self._form:
             self._lane = Lane()
@@ -92,6 +94,8 @@ def _end_of_list(value: dict, key: str, form: str) -> int:
 
 def exact_json(raw: bytes, first: str = "") -> tuple[Any, str]:
     """The value of a JSON body and the form that gives exactly these bytes back; ``(None, "")`` when none does."""
+    if lines.deeper_than(raw, DEEP):
+        return None, ""
     try:
         value = json.loads(raw.decode("utf-8"))
         forms = (first, *canonical.WIRE_FORMS) if first else canonical.WIRE_FORMS
@@ -106,9 +110,40 @@ def plain_body(raw: bytes, redactor: Redactor) -> dict:
     text = redactor.body(raw.decode("utf-8", "surrogateescape"))
     clean = text.encode("utf-8", "surrogateescape")
     try:
-        return {"text": clean.decode("utf-8")}
+        return {"form": "text", "is": clean.decode("utf-8")}
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(clean).decode("ascii")}
+
+
+class TextLane:
+    """The bodies of one seat that are no plain JSON; each is packed as what it changes in the one before."""
+
+    __slots__ = ("_number", "_text")
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._text = ""
+
+    def pack(self, number: int, body: dict) -> dict:
+        """Shorten a body from `plain_body`."""
+        if "is" not in body:
+            return body
+        before, text, like = self._text, body["is"], self._number
+        self._number, self._text = number, text
+        head = _common(before, text)
+        tail = _common(before[head:][::-1], text[head:][::-1])
+        if not like or head + tail < len(text) // 2:
+            return body
+        return {"like": like, "cut": [head, tail, text[head:len(text) - tail]]}
+
+
+def _common(a: str, b: str) -> int:
+    """Length of the common start of two texts."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if a[low:middle] == b[low:middle] else (low, middle - 1)
+    return low
 
 
 def decoded(raw: bytes, encoding: str) -> bytes | None:
@@ -207,7 +242,7 @@ class WireLanes:
 
 def _marked(packed: dict, form: str, redacted: bool) -> dict:
     """A packed JSON body with its form, which a body that is like another takes from there."""
-    start = {} if "like" in packed else {"json": form}
+    start = {} if "like" in packed else {"form": form}
     return {**start, **packed, **({"redacted": True} if redacted else {})}
 
 

@@ -64,7 +64,7 @@ def test_a_recorder_killed_at_random_moments_leaves_readable_records(tmp_path, n
     for attempt in range(10):
         path = tmp_path / f"{attempt}" / name
         made_up = Path(__file__).with_name("conftest.py")
-        process = subprocess.Popen([sys.executable, "-c", ENDLESS, path, made_up], stdout=subprocess.PIPE, cwd=os.getcwd())
+        process = subprocess.Popen([sys.executable, "-c", ENDLESS, path, made_up], stdout=subprocess.PIPE)
         process.stdout.readline()
         time.sleep(moments.random() * 0.15)
         process.send_signal(signal.SIGKILL)

@@ -224,3 +224,18 @@ def test_a_history_that_shrinks_or_changes_comes_back_too(begin):
         for number, messages in enumerate(histories, 1):
             journal.request(SeatRequest("learner", number, "m", list(messages), None, None, {}))
     assert [r.native.messages for r in reader.read(journal.path).requests] == histories
+
+
+@pytest.mark.parametrize("depth", [30, 33, 60, 300])
+def test_values_nested_however_deep_come_back(begin, episode, result, depth):
+    deep = [1]
+    for level in range(depth):
+        deep = {"in": deep} if level % 2 else [deep]
+    call = {"id": "c", "name": "get_user", "arguments": {"deep": deep}, "requestor": "assistant"}
+    trajectory = [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    with begin() as journal:
+        journal.request(next(episode.turns(1))[0])
+        journal.reply(1, SeatReply("x", side={"c": deep}))
+        journal.close({"result": {**result, "trajectory": trajectory}})
+    cassette = reader.read(journal.path)
+    assert canonical.same([cassette.requests[0].outcome.side["c"], cassette.result.trajectory], [deep, trajectory])

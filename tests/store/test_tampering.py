@@ -137,7 +137,7 @@ FORGERIES = {
     "a missing member": lambda rs: of_kind(rs, "exchange").pop("attempt"),
     "a truth value for a number": lambda rs: of_kind(rs, "state").update(turn=True),
     "a status that is no number": lambda rs: rs[2]["new"].__setitem__(-1, {"status": {"code": "200"}, "headers": {}}),
-    "an unknown body form": lambda rs: of_kind(rs, "exchange")["request"]["body"].update(json="yaml"),
+    "an unknown body form": lambda rs: of_kind(rs, "exchange")["request"]["body"].update(form="yaml"),
     "no result": lambda rs: rs.pop(-2),
     "a header without a panel": lambda rs: rs[0].pop("panel"),
 }
