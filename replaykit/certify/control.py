@@ -1,0 +1,32 @@
+"""The control provider of a certification: cases by name, and a route for gateways that cannot keep a case's address."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from replaykit.controls.answering import Answered
+from replaykit.controls.faults import Fault
+from replaykit.controls.http import Request
+from replaykit.controls.journal import Exchange
+from replaykit.controls.server import ControlProvider
+
+_BARE = re.compile(r"^/(?:v1(?:alpha|beta)?/)?(?:chat/completions|responses|messages|models/)")
+
+
+class RoutedProvider(ControlProvider):
+    """A control provider that also answers at its bare address, for the case and seat that `route` names.
+
+    A gateway has one upstream address; the route is set by the certifier before each step and never seen on the wire.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.route: tuple[str, str] | None = None
+
+    def _answering(self, request: Request, exchange: Exchange) -> tuple[Answered, Fault | None]:
+        if self.route and _BARE.match(request.head.target):
+            target = "/".join(("", *self.route)) + request.head.target
+            request = replace(request, head=replace(request.head, target=target))
+        return super()._answering(request, exchange)
