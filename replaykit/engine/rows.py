@@ -167,8 +167,9 @@ def _model(source: Any, fields: dict, kind: type) -> Any:
     copy = kind.__new__(kind)
     _set(copy, "__dict__", fields)
     _set(copy, "__pydantic_fields_set__", set(source.__pydantic_fields_set__))
-    _set(copy, "__pydantic_extra__", deepcopy(source.__pydantic_extra__))
-    _set(copy, "__pydantic_private__", deepcopy(source.__pydantic_private__))
+    extra, private = source.__pydantic_extra__, source.__pydantic_private__
+    _set(copy, "__pydantic_extra__", None if extra is None else deepcopy(extra))
+    _set(copy, "__pydantic_private__", None if private is None else deepcopy(private))
     return copy
 
 

@@ -13,7 +13,7 @@ from importlib import metadata
 from typing import Any
 
 from replaykit import canonical, database_rows
-from replaykit.engine import corrections, data, evaluate, iteration, native, pins, slim
+from replaykit.engine import corrections, data, evaluate, gold, iteration, native, pins, slim
 from replaykit.engine.databases import Databases, Touched
 from replaykit.engine.locate import Found
 from replaykit.engine.protocol import EngineIdentity, Scenario, SeatModels
@@ -183,7 +183,9 @@ class Tau2Engine:
         except KeyError:
             raise UsageError(f"there is no scenario {scenario_id!r} in {domain.name}") from None
 
-    def run(self, domain: str, scenario_id: str, seed: int, models: SeatModels, ask: Ask) -> EpisodeResult:
+    def run(
+        self, domain: str, scenario_id: str, seed: int, models: SeatModels, ask: Ask, limits: tuple[int, int] | None = None
+    ) -> EpisodeResult:
         """Run one episode and evaluate it (see `protocol.Engine.run`)."""
         place = self.domain(domain)
         task = self._task(place, scenario_id)
@@ -191,7 +193,7 @@ class Tau2Engine:
         with slim.quiet():
             environment = place.environment()
             initial_hash = environment.get_db_hash()
-            ended = self._participants.play(task, environment, place.tools, seed, models, seam, (pins.MAX_STEPS, pins.MAX_ERRORS))
+            ended = self._participants.play(task, environment, place.tools, seed, models, seam, limits or (pins.MAX_STEPS, pins.MAX_ERRORS))
             verdict, lost = self._verdict(place, task, ended, seam, models)
             final_hash = environment.get_db_hash()
             rows = place.databases.touched(environment.tools.db)
@@ -204,10 +206,18 @@ class Tau2Engine:
         if self.found.kind == "embedded":
             state = corrections.mutating_only(self._native, state, place.write_tools)
         try:
-            verdict = evaluate.evaluate(self._native, task, ended.trajectory, place.environment, state, seam.generate_for("judge"), models.judge)
+            environments = self._environments(place, task)
+            verdict = evaluate.evaluate(self._native, task, ended.trajectory, environments, state, seam.generate_for("judge"), models.judge)
         except TurnLost as end:
             return evaluate.premature(end.turn.termination or ended.termination), end.turn
-        return verdict, None
+        return verdict, verdict.lost
+
+    def _environments(self, place: Domain, task: Any) -> Any:
+        """What the evaluator makes its environments with; the reference's end is known unless hashes are verified."""
+        if place.databases.verify or task.initial_state is not None:
+            return place.environment
+        gold_hash = self.reference_outcome(place.name, task.id)[0]
+        return gold.environments(self._native.environment.Environment, place.environment, gold_hash, len(task.evaluation_criteria.actions or ()))
 
     def _result(self, place: Domain, scenario_id: str, seed: int, ended: Ended, verdict: evaluate.Verdict, lost: Any, initial: str, final: str, rows: Touched, seam: Seam) -> EpisodeResult:
         reference = self.reference_outcome(place.name, scenario_id)[1]
