@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import click
@@ -30,7 +31,7 @@ An arm file names who sits at each seat:
 @click.option("--arm", "arm_path", type=click.Path(path_type=Path), metavar="FILE.toml", help="Who sits at the three seats.")
 @click.option("--controls", type=click.Choice(["one-exchange", "reference"]), help="Labelled offline controls on a loopback provider.")
 @click.option("-j", "--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Episodes at once.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("recordings"), show_default=True, help="Folder for the cassettes.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the cassettes.  [default: recordings/<UTC time>]")
 @click.option("--case-seed", "case_seeds", type=int, multiple=True, help="Case seed; repeat for several trials.  [default: 300]")
 @click.option("--zstd", is_flag=True, help="Compress the cassettes (needs the extra 'zstd').")
 @fleet_option
@@ -40,7 +41,7 @@ def command(
     arm_path: Path | None,
     controls: str | None,
     jobs: int,
-    out: Path,
+    out: Path | None,
     case_seeds: tuple[int, ...],
     zstd: bool,
     fleet_path: Path | None,
@@ -62,20 +63,23 @@ def command(
 
     if (arm_path is None) == (controls is None):
         raise click.UsageError("name the seats with either --arm FILE.toml or --controls one-exchange|reference")
+    out = out or Path("recordings") / time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     plan = record_many.Plan(load_fleet(fleet_path), panels, case_seeds or (300,), out, zstd, jobs)
     with Progress("episodes", len(plan.episodes)) as progress:
         outcomes = record_many.run(plan, controls, arm_path, progress)
-    return _report(outcomes, as_json)
+    return _report(outcomes, as_json, out)
 
 
-def _report(outcomes: list, as_json: bool) -> int:
+def _report(outcomes: list, as_json: bool, out: Path) -> int:
     troubled = [o for o in outcomes if o.trouble]
     if as_json:
         print_json([o.to_dict() for o in outcomes])
     else:
         for o in outcomes:
             click.echo(o.line())
-        click.echo(f"{len(outcomes)} episodes recorded, {len(troubled)} ended by the outside world")
+        for o in troubled:
+            click.echo(f"{o.panel}: {o.trouble}", err=True)
+        click.echo(f"{len(outcomes)} episodes recorded, {len(troubled)} ended by the outside world; next: replaykit replay {out}")
     if any(o.mismatch for o in outcomes):
         return 1
     return 4 if troubled else 0
