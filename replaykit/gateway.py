@@ -16,6 +16,7 @@ from replaykit.budget import BudgetSpent, Ledger
 from replaykit.episode import Diagnostic, LostTurn, TurnLost
 from replaykit.errors import ToolNameMismatch
 from replaykit.seats import (
+    NotRecorded,
     ReplySource,
     SeatFailure,
     SeatReply,
@@ -143,6 +144,9 @@ class Gateway:
             raise TurnLost(turn_rules.failed(request, failure)) from failure
         except BudgetSpent as spent:  # a recorded end, played again
             self._spent(request, spent)
+        except NotRecorded as unknown:
+            self._record.end(request.number, {"reason": "not_recorded", "termination": unknown.termination})
+            raise TurnLost(turn_rules.not_recorded(request, unknown.termination)) from unknown
         finally:
             self._ledger.waiting_s += self._clock() - began
         self._record.reply(request.number, reply)

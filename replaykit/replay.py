@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from replaykit import canonical, difference, policy, policy_record
+from replaykit import canonical, difference, policy, policy_record, settings
 from replaykit.budget import Budget, BudgetSpent, Ledger
 from replaykit.cassette import Cassette, RecordedRequest
 from replaykit.divergence import Divergence, ReplayReport
@@ -21,7 +21,7 @@ from replaykit.fleet import Fleet
 from replaykit.gateway import Gateway
 from replaykit.offline import offline
 from replaykit.request_digest import RequestDigests
-from replaykit.seats import SEATS, SeatFailure, SeatReply, SeatRequest, TransportRequest, WireExchange
+from replaykit.seats import SEATS, NotRecorded, SeatFailure, SeatReply, SeatRequest, TransportRequest, WireExchange
 
 CHECKS = (
     "requests",
@@ -53,6 +53,7 @@ class CassetteSource:
         Raises:
             SeatFailure: it failed then, so it fails now.
             BudgetSpent: a budget ended it.
+            NotRecorded: an imported run does not hold it.
             ReplayStopped: nothing is recorded for it.
         """
         outcome = self._requests[request.number - 1].outcome
@@ -62,6 +63,8 @@ class CassetteSource:
             raise outcome
         if isinstance(outcome, dict) and outcome.get("reason") == "budget":
             raise BudgetSpent(str(outcome.get("limit")))
+        if isinstance(outcome, dict) and outcome.get("reason") == "not_recorded":
+            raise NotRecorded(outcome.get("termination"))
         raise ReplayStopped
 
 
@@ -122,11 +125,12 @@ def replay(cassette: Cassette, engine: Engine, fleet: Fleet, name: str) -> Repla
     panel = fleet.panel(cassette.panel)
     comparison = Comparison(cassette.requests)
     source = CassetteSource(cassette.requests)
-    gateway = Gateway(dict.fromkeys(SEATS, source), comparison, Ledger(Budget(), lambda: 0.0), clock=lambda: 0.0)
+    rules = settings.of_header(cassette.header["settings"])
+    gateway = Gateway(dict.fromkeys(SEATS, source), comparison, Ledger(budget_of(cassette), lambda: 0.0), rules, lambda: 0.0)
     result = None
     with offline():
         try:
-            result = engine.run(panel.domain, panel.scenario, _seed(cassette), models(cassette), gateway.ask)
+            result = engine.run(panel.domain, panel.scenario, _seed(cassette), models(cassette), gateway.ask, limits(cassette))
         except ReplayStopped:
             pass
     divergences = comparison.divergences
@@ -172,13 +176,13 @@ _MEMBERS = (
     ("lost_turn", ("lost_turn",)),
     ("diagnostics", ("diagnostics",)),
 )
-# Found while recording only: a provider that echoes a key does so once.
-_RECORDING_ONLY = ("reply.secret_redacted",)
+# Found while recording or importing only: a provider that echoes a key does so once, and a replay has no results file.
+_RECORDING_ONLY = ("reply.secret_redacted", "import.")
 
 
 def _results(recorded: EpisodeResult, actual: EpisodeResult) -> list[Divergence]:
     left, right = (canonical.encode(r.to_dict()) for r in (recorded, actual))
-    left["diagnostics"] = [d for d in left["diagnostics"] if d["name"] not in _RECORDING_ONLY]
+    left["diagnostics"] = [d for d in left["diagnostics"] if not d["name"].startswith(_RECORDING_ONLY)]
     found = []
     if recorded.db_changes is None:  # a cassette from before rows were recorded: the hash stands for them
         left["db_changes"] = right["db_changes"]
@@ -270,6 +274,29 @@ def _notes(cassette: Cassette, engine: Engine, fleet: Fleet) -> list[str]:
 
 def _seed(cassette: Cassette) -> int:
     return cassette.header["seeds"]["trial"]
+
+
+def limits(cassette: Cassette) -> tuple[int, int] | None:
+    """Steps and tool errors that end the episode, where a run had others than the mission's; else None.
+
+    Raises:
+        EvidenceError: the header holds no such pair.
+    """
+    held = cassette.header.get("limits")
+    if held is None:
+        return None
+    pair = tuple(held.get(name) for name in ("steps", "errors")) if isinstance(held, dict) else ()
+    if len(pair) != 2 or not all(type(n) is int and 0 <= n <= _MOST_STEPS for n in pair):
+        raise EvidenceError("the header's limits are no numbers of steps and errors", cassette.path)
+    return pair
+
+
+_MOST_STEPS = 100_000
+
+
+def budget_of(cassette: Cassette) -> Budget:
+    """The budget that holds in a replay: the mission's, or what an imported run asked where nobody counted."""
+    return Budget() if "limits" not in cassette.header else Budget(requests=len(cassette.requests) + 1)
 
 
 def models(cassette: Cassette) -> SeatModels:

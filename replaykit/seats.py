@@ -212,6 +212,18 @@ class WireExchange:
     partial: bytes = b""
 
 
+class NotRecorded(Exception):
+    """A source knows that this was asked, but not what was answered: the run it speaks for did not keep it.
+
+    Args:
+        termination: How that run ended here, or None: it ended as tau2 finds (a judge's reply).
+    """
+
+    def __init__(self, termination: str | None) -> None:
+        super().__init__("the reply was not recorded")
+        self.termination = termination
+
+
 class ReplySource(Protocol):
     """The one seam: a transport, a cassette, a script or a fault answers through this method."""
 
@@ -225,6 +237,7 @@ class ReplySource(Protocol):
 
         Raises:
             SeatFailure: no usable reply.
+            NotRecorded: nobody can know the reply.
         """
 
 

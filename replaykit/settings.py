@@ -1,6 +1,7 @@
 """The transport settings of the mission, version ``tau3-text/1``.
 
-Upstream tau2 leaves token and transport caps open; these are the frozen values every seat is asked with.
+Upstream tau2 leaves token and transport caps open; these are the frozen values every seat is asked with. A run that
+was recorded elsewhere had caps that nobody wrote down: `OPEN`.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ class TransportSettings:
     """What a seat is asked with, beside messages and tools.
 
     Attributes:
-        context_tokens: Prompt limit; a reported prompt above it is a context overflow.
-        output_tokens: Output limit by seat name.
+        context_tokens: Prompt limit; a reported prompt above it is a context overflow. None: unknown.
+        output_tokens: Output limit by seat name, None: unknown.
         temperature: Always 0.0.
         top_p: Always 1.0.
         stop: No stop strings.
@@ -24,8 +25,8 @@ class TransportSettings:
     """
 
     version: str = VERSION
-    context_tokens: int = 32_768
-    output_tokens: dict[str, int] = field(
+    context_tokens: int | None = 32_768
+    output_tokens: dict[str, int | None] = field(
         default_factory=lambda: {"learner": 4_096, "customer": 1_024, "judge": 4_096}
     )
     temperature: float = 0.0
@@ -39,3 +40,10 @@ class TransportSettings:
 
 
 TAU3_TEXT_1 = TransportSettings()
+OPEN = TransportSettings("unknown", None, dict.fromkeys(("learner", "customer", "judge")))
+
+
+def of_header(settings: object) -> TransportSettings:
+    """The settings whose rules hold in a cassette with these settings in its header."""
+    version = settings.get("version") if isinstance(settings, dict) else None
+    return OPEN if version == OPEN.version else TAU3_TEXT_1

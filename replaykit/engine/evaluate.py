@@ -12,18 +12,19 @@ from typing import Any
 
 from replaykit.engine.native import Native
 from replaykit.engine.seam import rebind
-from replaykit.episode import Diagnostic, TurnLost
+from replaykit.episode import Diagnostic, LostTurn, TurnLost
 
 NORMAL_ENDS = ("agent_stop", "user_stop")
 
 
 @dataclass(slots=True)
 class Verdict:
-    """What evaluation made of an episode."""
+    """What evaluation made of an episode; ``lost`` is the judge's turn where an imported run does not hold it."""
 
     reward: float | None
     info: dict
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    lost: LostTurn | None = None
 
 
 def premature(termination: str) -> Verdict:
@@ -56,16 +57,18 @@ def evaluate(
         "communicate": native.communicate_evaluator.CommunicateEvaluator.calculate_reward(task=task, full_trajectory=trajectory),
     }
     diagnostics: list[Diagnostic] = []
-    unknown = False
+    unknown, lost = False, None
     if "NL_ASSERTION" in basis:
         try:
             parts["judge"] = _judge(native, judge, judge_model).calculate_reward(task=task, full_trajectory=trajectory)
-        except TurnLost:
-            raise
+        except TurnLost as end:
+            if end.turn.reason != "not_recorded":
+                raise
+            unknown, lost = True, end.turn
         except Exception as error:  # tau2's parser lets any exception escape; which one is part of the finding
             unknown = True
             diagnostics.append(Diagnostic("judge.unparseable", {"raised": type(error).__name__, "message": str(error)[:500]}))
-    return Verdict(None if unknown else _product(basis, parts), _plain(basis, parts, unknown), diagnostics)
+    return Verdict(None if unknown else _product(basis, parts), _plain(basis, parts, unknown), diagnostics, lost)
 
 
 def _judge(native: Native, judge: Callable, judge_model: tuple[str, dict]) -> Any:

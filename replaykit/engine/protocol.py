@@ -106,12 +106,15 @@ class Engine(Protocol):
     def reference_outcome(self, domain: str, scenario_id: str) -> tuple[str, list[dict]]:
         """Final database hash of the reference solution, and each action's outcome."""
 
-    def run(self, domain: str, scenario_id: str, seed: int, models: SeatModels, ask: Ask) -> EpisodeResult:
+    def run(
+        self, domain: str, scenario_id: str, seed: int, models: SeatModels, ask: Ask, limits: tuple[int, int] | None = None
+    ) -> EpisodeResult:
         """Run one episode and evaluate it.
 
         Args:
             seed: Trial seed, passed to learner and customer.
             ask: Answers native requests, or raises `replaykit.episode.TurnLost`.
+            limits: Steps and tool errors that end the episode; None: the mission's 200 and 10.
         """
 
 
