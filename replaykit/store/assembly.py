@@ -87,6 +87,10 @@ class Assembly:
         """The seat of each request number."""
         return {number: seat for number, (seat, _) in self._asked.items()}
 
+    def ended(self) -> set[int]:
+        """The numbers of the requests that have an outcome."""
+        return set(self._outcomes)
+
     def _fault(self, message: str) -> EvidenceError:
         return EvidenceError(message, self._path, self._offset)
 

@@ -45,6 +45,7 @@ class Journal:
         self._packer = Packer()
         self._seats: dict[str, _Seat] = {}
         self._askers: dict[int, str] = {}
+        self._outcomes: set[int] = set()
         self._digests = RequestDigests()
         self._lock = threading.Lock()
         self._sum = SCHEMA
@@ -69,6 +70,7 @@ class Journal:
 
         Raises:
             UsageError: the file exists, the folder cannot be made, or zstandard is not installed.
+            Incomplete: the header cannot be written (a full disk).
             InternalError: the header lacks a member.
         """
         target = Path(path)
@@ -78,7 +80,11 @@ class Journal:
         zstd = target.suffix == ".zst" if compress is None else compress
         journal = cls(target, -1, redactor, Compression() if zstd else None)
         journal._file = _new_file(target)
-        journal._write({"kind": "header", "schema": SCHEMA, **redactor.value(dict(header))})
+        try:
+            journal._write({"kind": "header", "schema": SCHEMA, **redactor.value(dict(header))})
+        except BaseException:
+            target.unlink()  # nothing is in it, and an empty file would stand in the way of the next attempt
+            raise
         journal._end_frame()
         return journal
 
@@ -90,6 +96,7 @@ class Journal:
 
         Raises:
             UsageError: it is complete, is missing, or is being written right now.
+            Incomplete: it cannot be written (a full disk).
             EvidenceError: it is damaged.
         """
         target = Path(path)
@@ -103,6 +110,9 @@ class Journal:
             journal = cls(target, file, redactor, compression)
             journal._continue(found, assembly, data)
             return journal
+        except OSError as error:
+            os.close(file)
+            raise Incomplete(_full(target, error)) from error
         except BaseException:
             os.close(file)
             raise
@@ -111,8 +121,15 @@ class Journal:
         """Write a native request, before it is sent. Returns its digest as stored.
 
         The message dictionaries must not be changed afterwards.
+
+        Raises:
+            Incomplete: this or an earlier record cannot be written (a full disk); so do all methods that write.
+            InternalError: the request is not the next one; so do the others when it was not asked or has an outcome.
         """
         with self._lock:
+            self._check_open()
+            if request.number != len(self._askers) + 1:
+                raise InternalError(f"request {request.number} comes where request {len(self._askers) + 1} was due")
             seat = self._seat(request.seat)
             self._askers[request.number] = request.seat
             stored = seat.redacted(request, self._redactor)
@@ -126,7 +143,7 @@ class Journal:
         """Write one wire exchange of request ``number``."""
         with self._lock:
             self._exchange_count += 1
-            wire = self._seat(self._askers[number]).wire
+            wire = self._asker(number).wire
             packed = wire.pack(self._exchange_count, exchange, self._packer, self._redactor)
             self._write({"kind": "exchange", "n": number, **packed})
 
@@ -134,16 +151,20 @@ class Journal:
         """Write what a seat answered."""
         with self._lock:
             clean = self._redactor.value(reply.to_dict())
-            packed = self._seat(self._askers[number]).replies.pack(number, clean, self._packer)
+            packed = self._ended(number).replies.pack(number, clean, self._packer)
             self._write({"kind": "reply", "n": number, "reply": packed})
 
     def failure(self, number: int, failure: SeatFailure) -> None:
         """Write that a seat gave no usable reply."""
-        self._record("failure", {"n": number}, "failure", failure.to_dict())
+        with self._lock:
+            self._ended(number)
+            self._record("failure", {"n": number}, failure.to_dict())
 
     def end(self, number: int, end: Mapping[str, Any]) -> None:
         """Write what else ended a request: a spent budget, a refusal."""
-        self._record("end", {"n": number}, "end", dict(end))
+        with self._lock:
+            self._ended(number)
+            self._record("end", {"n": number}, dict(end))
 
     def state(self, turn: int, digest: str) -> None:
         """Write the digest of the policy state after a learner turn."""
@@ -152,7 +173,8 @@ class Journal:
 
     def note(self, note: Mapping[str, Any]) -> None:
         """Write a free record: the seam of a resume or a fork, say."""
-        self._record("note", {}, "note", dict(note))
+        with self._lock:
+            self._record("note", {}, dict(note))
 
     def close(self, fields: Mapping[str, Any]) -> None:
         """Write the result and the footer, and end the file.
@@ -199,7 +221,7 @@ class Journal:
         whole = data[:found.whole_bytes]
         for value in assembly.pages.shared.values():
             self._packer.know(value)
-        self._askers = assembly.askers()
+        self._askers, self._outcomes = assembly.askers(), assembly.ended()
         self._exchange_count = assembly.exchange_count
         self._counts = reader.counts(found.records)
         self._sum = found.total
@@ -211,9 +233,20 @@ class Journal:
         else:
             self._size = reopening.cut(self._file, self.path, data, found.whole_bytes)
 
-    def _record(self, kind: str, members: dict, key: str, value: dict) -> None:
-        with self._lock:
-            self._write({"kind": kind, **members, key: self._packer.inline(self._redactor.value(value))})
+    def _record(self, kind: str, members: dict, value: dict) -> None:
+        self._write({"kind": kind, **members, kind: self._packer.inline(self._redactor.value(value))})
+
+    def _asker(self, number: int) -> _Seat:
+        self._check_open()
+        if number not in self._askers:
+            raise InternalError(f"request {number} was not asked before")
+        return self._seat(self._askers[number])
+
+    def _ended(self, number: int) -> _Seat:
+        if number in self._outcomes:
+            raise InternalError(f"request {number} has an outcome already")
+        self._outcomes.add(number)
+        return self._asker(number)
 
     def _seat(self, name: str) -> _Seat:
         return self._seats.setdefault(name, _Seat())
@@ -232,8 +265,7 @@ class Journal:
             self._append(self._compression.end())
 
     def _append(self, data: bytes) -> None:
-        if self._file is None:
-            raise Incomplete(self._failed) if self._failed else InternalError(f"{self.path} is already closed")
+        self._check_open()
         try:
             _write_all(self._file, data)
         except OSError as error:
@@ -242,6 +274,10 @@ class Journal:
             raise Incomplete(self._failed) from error
         self._stored.update(data)
         self._size += len(data)
+
+    def _check_open(self) -> None:
+        if self._file is None:
+            raise Incomplete(self._failed) if self._failed else InternalError(f"{self.path} is already closed")
 
     def _drop_partial(self) -> None:
         with contextlib.suppress(OSError):

@@ -109,9 +109,11 @@ def claim(file: int, path: Path) -> int:
     """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
+    except BlockingIOError as error:
         os.close(file)
         raise UsageError(f"{path} is being written by another process: wait for it to end") from error
+    except OSError:  # a file system without locks, as some network ones are: go on without
+        pass
     return file
 
 

@@ -130,6 +130,13 @@ class Redactor:
         """The text of a body that is not plain JSON (a stream of events, a broken reply)."""
         return _FIELD.sub(rf"\g<1>{PLACEHOLDER}", self.text(text))
 
+    def cut(self, text: str) -> str:
+        """The text of a body that broke off, which may end within a known secret."""
+        clean = self.body(text)
+        parts = (form[:length] for form in self._forms for length in range(len(form) - 1, MIN_SECRET - 1, -1))
+        torn = next((part for part in parts if clean.endswith(part)), "")
+        return clean[:len(clean) - len(torn)] + PLACEHOLDER if torn else clean
+
     def _suspects(self, text: str) -> bool:
         for literal in _LITERALS:
             if literal in text:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def rewrite(file: int, path: Path, whole: bytes, compression: container.Compress
     os.fsync(handle)
     os.fchmod(handle, os.fstat(file).st_mode & 0o7777)
     lines.claim(handle, path)
-    os.link(path, _aside(path))
+    _keep(path, _aside(path))
     os.replace(name, path)
     os.close(file)
     return handle, stored
@@ -73,6 +74,13 @@ def tighten(path: Path) -> None:
     frames += compression.frame(data[last:])
     with contextlib.suppress(OSError):
         atomic.write_bytes(path, frames + container.index(offset, hashlib.sha256(frames)))
+
+
+def _keep(path: Path, aside: Path) -> None:
+    try:
+        os.link(path, aside)
+    except OSError:  # a file system without hard links
+        shutil.copy2(path, aside)
 
 
 def _aside(path: Path) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 from replaykit import canonical
@@ -67,7 +68,7 @@ class BodyLane:
     def _afresh(self, position: int, raw: bytes, packer: Packer, redactor: Redactor) -> dict:
         value, form = exact_json(raw, self._form)
         if not isinstance(value, dict) or not value:
-            return self._texts.pack(position, plain_body(raw, redactor))
+            return self._texts.pack(position, plain_body(raw, redactor.body))
         clean = redactor.value(value)
         if form != self._form:
             self._lane = Lane()
@@ -105,10 +106,9 @@ def exact_json(raw: bytes, first: str = "") -> tuple[Any, str]:
     return (value, form) if form else (None, "")
 
 
-def plain_body(raw: bytes, redactor: Redactor) -> dict:
+def plain_body(raw: bytes, redact: Callable[[str], str]) -> dict:
     """A body as text, or as base64 when it is not UTF-8."""
-    text = redactor.body(raw.decode("utf-8", "surrogateescape"))
-    clean = text.encode("utf-8", "surrogateescape")
+    clean = redact(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
     try:
         return {"form": "text", "is": clean.decode("utf-8")}
     except UnicodeDecodeError:
@@ -208,7 +208,7 @@ class WireLanes:
             "response": self._response(position, exchange.response, packer, redactor),
         }
         if exchange.partial:
-            packed["partial"] = plain_body(exchange.partial, redactor)
+            packed["partial"] = plain_body(exchange.partial, redactor.cut)
         if exchange.failure is not None:
             packed["failure"] = packer.inline(redactor.value(exchange.failure))
         if exchange.timing:
@@ -234,7 +234,7 @@ class WireLanes:
             return None
         value, form = exact_json(raw, self._form)
         if not isinstance(value, (dict, list)):
-            return plain_body(raw, redactor)
+            return plain_body(raw, redactor.body)
         self._form = form
         clean = redactor.value(value)
         return _marked(self._answers.pack(position, clean, packer, form), form, clean is not value)

@@ -175,6 +175,17 @@ def test_a_full_disk_is_one_clear_error_and_leaves_what_was_written(tmp_path, na
     assert len(reader.read(path).requests) >= 2
 
 
+def test_a_disk_too_full_for_a_header_leaves_no_file_in_the_way(tmp_path, header, monkeypatch):
+    def refuse(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", refuse)
+        with pytest.raises(Incomplete, match="No space left on device"):
+            Journal.create(tmp_path / "a.cassette.jsonl", header, Redactor())
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_full_disk_leaves_no_torn_tail(begin, episode, turns, monkeypatch):
     with begin() as journal:
         turns(journal, episode, 2)

@@ -131,6 +131,20 @@ def test_a_closed_journal_refuses_more(record, begin, result):
             journal.note({})
 
 
+def test_what_a_reader_would_refuse_is_not_written(begin, episode):
+    with begin() as journal:
+        first, exchange, reply = next(episode.turns(1))
+        with pytest.raises(InternalError, match="was not asked before"):
+            journal.exchange(1, exchange)
+        journal.request(first)
+        journal.reply(1, reply)
+        with pytest.raises(InternalError, match="comes where request 2 was due"):
+            journal.request(first)
+        with pytest.raises(InternalError, match="has an outcome already"):
+            journal.reply(1, reply)
+    assert reader.read(journal.path).requests[0].outcome == reply
+
+
 def test_each_record_is_in_the_file_when_the_call_returns(begin, episode):
     with begin() as journal:
         for request, _, _ in episode.turns(3):

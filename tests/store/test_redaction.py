@@ -106,6 +106,15 @@ def test_redacting_twice_changes_nothing_more():
     assert KNOWN.value(KNOWN.value(value)) == KNOWN.value(value)
 
 
+@pytest.mark.parametrize("length", [8, 12, len(SECRET) - 1, len(SECRET)])
+def test_a_body_that_breaks_off_within_a_secret_keeps_no_part_of_it(length):
+    assert KNOWN.cut(f"data: {SECRET[:length]}") == f"data: {PLACEHOLDER}"
+
+
+def test_a_body_that_breaks_off_elsewhere_stays():
+    assert KNOWN.cut('{"a": "CANA') == '{"a": "CANA'
+
+
 def test_a_value_is_redacted_on_a_copy_in_keys_and_texts():
     value = {"a": [SECRET, 1, {SECRET: None}], "b": ("x", SECRET)}
     before = copy.deepcopy(value)
