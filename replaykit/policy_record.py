@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from replaykit import policy
 from replaykit.engine.protocol import Engine
 from replaykit.episode import EpisodeResult
@@ -15,16 +17,39 @@ def context(engine: Engine, panel: Panel) -> policy.PolicyContext:
     return policy.PolicyContext(panel.domain, engine.write_tools(panel.domain), names, scenario.reference_actions)
 
 
-def states(engine: Engine, panel: Panel, result: EpisodeResult) -> list[dict]:
-    """``{"turn", "digest"}`` after each learner turn, and at the end."""
-    return policy.policy_states(*_inputs(engine, panel, result))
+def follow(engine: Engine, panel: Panel, result: EpisodeResult) -> tuple[list[dict], policy.PolicyState]:
+    """``{"turn", "digest"}`` after each learner turn and at the end, and the state at the end, in one pass."""
+    return policy.follow_episode(
+        result.trajectory,
+        context(engine, panel),
+        result.lost_turn,
+        result.termination,
+        result.learner_state,
+        result.customer_state,
+    )
 
 
 def final(engine: Engine, panel: Panel, result: EpisodeResult) -> dict:
     """The policy state at the end, as plain data, with the digests after each learner turn."""
-    return {"turns": states(engine, panel, result), "final": policy.final_state(*_inputs(engine, panel, result)).to_dict()}
+    turns, state = follow(engine, panel, result)
+    return {"turns": turns, "final": state.to_dict()}
 
 
-def _inputs(engine: Engine, panel: Panel, result: EpisodeResult) -> tuple:
-    rules = context(engine, panel)
-    return result.trajectory, rules, result.lost_turn, result.termination, result.learner_state, result.customer_state
+def counts(state: dict) -> dict:
+    """What a score needs of a final state (`policy.PolicyState.to_dict`), short enough for a cassette's footer.
+
+    Returns:
+        ``{"transferred": bool, "violations": {RULE: int}, "format_errors": {KIND: int}}``; what did not occur is absent.
+
+    Raises:
+        KeyError, TypeError: the data is not a policy state.
+    """
+    return {
+        "transferred": state["transfer"]["attempted"],
+        "violations": _counted([v["rule"] for v in state["violations"]]),
+        "format_errors": _counted([e["kind"] for e in state["format_errors"]]),
+    }
+
+
+def _counted(names: list[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items()))

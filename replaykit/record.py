@@ -18,8 +18,9 @@ from replaykit.episode import Diagnostic, EpisodeResult
 from replaykit.fleet import Fleet, Panel
 from replaykit.fleet_build import trial_seed
 from replaykit.gateway import Gateway, Record
+from replaykit.scoring import SeatUse, seat_use
 from replaykit.seating import Seating
-from replaykit.seats import ReplySource, SeatFailure, SeatReply, SeatRequest, TransportRequest, WireExchange
+from replaykit.seats import SEATS, ReplySource, SeatFailure, SeatReply, SeatRequest, TransportRequest, WireExchange
 from replaykit.settings import TAU3_TEXT_1
 
 
@@ -48,26 +49,49 @@ class CleanReplies:
         return SeatReply.from_dict(clean)
 
 
+# Failures after which a provider may have answered, and so may charge: what it used is not reported.
+_MAYBE_CHARGED = ("unreachable", "deadline", "malformed")
+
+
 @dataclass(slots=True)
 class Tally:
-    """What the seats used, by seat; a count that no reply reported is None, never 0."""
+    """What the seats used, by seat; a count that no reply reported is None, never 0.
+
+    Attributes:
+        seats: By seat ``requests`` (asked), ``replies``, ``failures``, ``maybe_charged`` (failures that may have cost
+            something), ``prompt_tokens``, ``completion_tokens``, ``cost`` (US dollars), and ``tokens_not_reported``,
+            ``cost_not_reported``: how many replies and failures that may have cost something said nothing.
+    """
 
     seats: dict[str, dict[str, Any]]
 
     @classmethod
     def empty(cls) -> Tally:
         """Nothing yet."""
-        keys = ("requests", "replies", "failures", "prompt_tokens", "completion_tokens", "cost")
-        return cls({s: dict.fromkeys(keys[:3], 0) | dict.fromkeys(keys[3:]) | {"not_reported": 0} for s in ("learner", "customer", "judge")})
+        counted = ("requests", "replies", "failures", "maybe_charged", "tokens_not_reported", "cost_not_reported")
+        sums = ("prompt_tokens", "completion_tokens", "cost")
+        return cls({seat: dict.fromkeys(counted, 0) | dict.fromkeys(sums) for seat in SEATS})
 
     def reply(self, seat: str, reply: SeatReply) -> None:
         """Count one reply."""
-        row, usage = self.seats[seat], reply.usage or {}
-        row["replies"] += 1
-        for key, value in (*((k, usage.get(k)) for k in ("prompt_tokens", "completion_tokens")), ("cost", reply.cost)):
+        self.seats[seat]["replies"] += 1
+        self._add(seat, seat_use([(reply.usage, reply.cost)]))
+
+    def failure(self, seat: str, failure: SeatFailure) -> None:
+        """Count one failure."""
+        self.seats[seat]["failures"] += 1
+        if failure.kind in _MAYBE_CHARGED:
+            self.seats[seat]["maybe_charged"] += 1
+            self._add(seat, seat_use([(None, None)]))
+
+    def _add(self, seat: str, use: SeatUse) -> None:
+        row = self.seats[seat]
+        for key in ("tokens_not_reported", "cost_not_reported"):
+            row[key] += getattr(use, key)
+        for key in ("prompt_tokens", "completion_tokens", "cost"):
+            value = getattr(use, key)
             if value is not None:
                 row[key] = (row[key] or 0) + value
-        row["not_reported"] += "prompt_tokens" not in usage
 
 
 class Keeping:
@@ -101,11 +125,12 @@ class Keeping:
 
     def failure(self, number: int, failure: SeatFailure) -> None:
         """A failure."""
-        self.tally.seats[self._seat[number]]["failures"] += 1
+        self.tally.failure(self._seat[number], failure)
         self._journal.failure(number, failure)
 
     def end(self, number: int, end: dict[str, Any]) -> None:
-        """A request that was not sent."""
+        """A request that was not sent; one that the budget did not allow was not even asked."""
+        self.tally.seats[self._seat[number]]["requests"] -= end["reason"] == "budget"
         self._journal.end(number, end)
 
 
@@ -172,8 +197,15 @@ def play(
     gateway = Gateway(asked, keeping, ledger or Ledger(Budget(), time.monotonic))
     result = engine.run(panel.domain, panel.scenario, trial_seed(case_seed), seating.models, gateway.ask)
     result = replace(result, diagnostics=[*result.diagnostics, *gateway.diagnostics, *secrets])
-    states = policy_record.states(engine, panel, result)
-    for state in states[:-1]:
+    states = policy_record.final(engine, panel, result)
+    for state in states["turns"][:-1]:
         journal.state(state["turn"], state["digest"])
-    journal.close({"result": result.to_dict(), "policy_states": policy_record.final(engine, panel, result), "usage": keeping.tally.seats})
+    journal.close(
+        {
+            "result": result.to_dict(),
+            "policy_states": states,
+            "policy_counts": policy_record.counts(states["final"]),
+            "usage": keeping.tally.seats,
+        }
+    )
     return result
