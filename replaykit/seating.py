@@ -67,14 +67,27 @@ def from_controls(kind: str, scenario: Scenario, case: str, provider: ControlPro
     if kind not in CONTROLS:
         raise UsageError(f"there are no controls {kind!r}: use one of {', '.join(CONTROLS)}")
     hosts = identities.one_exchange() if kind == "one-exchange" else identities.reference(_control_scenario(scenario))
+    return from_identities(kind, hosts, case, provider, sender)
+
+
+def from_identities(
+    name: str, hosts: Mapping[str, identities.Identity], case: str, provider: ControlProvider, sender: Sender
+) -> Seating:
+    """Any set of labelled controls, asked over real HTTP.
+
+    Args:
+        name: Name of the set; it becomes the arm's name.
+        hosts: Who sits at each seat.
+        case: A name for this episode at the provider.
+    """
     provider.add_case(case, hosts, key=CONTROL_KEY)
     factory = transports.load("openai-chat")
     sources = {
         seat: factory(provider.base_url(case, seat), pins.DEFAULT_MODEL, CONTROL_KEY, sender) for seat in SEATS
     }
     named = {seat: {"transport": "openai-chat", "model": pins.DEFAULT_MODEL, "control": hosts[seat].to_dict()} for seat in SEATS}
-    header = arm_header(kind, named["learner"], _roster_part(hosts["customer"], kind), _roster_part(hosts["judge"], kind))
-    header |= {"controls": kind, "transports": {seat: _without_place(_identity(sources[seat])) for seat in SEATS}}
+    header = arm_header(name, named["learner"], _roster_part(hosts["customer"], name), _roster_part(hosts["judge"], name))
+    header |= {"controls": name, "transports": {seat: _without_place(_identity(sources[seat])) for seat in SEATS}}
     models = SeatModels(*[(pins.DEFAULT_MODEL, dict(pins.DEFAULT_ARGUMENTS)) for _ in SEATS])
     return Seating(sources, models, header, (CONTROL_KEY,))
 
