@@ -22,12 +22,14 @@ class Difference:
         kind: ``value``, ``type``, ``number`` (same number, other spelling: 1 and 1.0), ``missing`` (only on the
             left), ``extra`` (only on the right), ``order`` (members in another order), ``length``.
         left, right: The two values there, or `MISSING`.
+        right_pointer: Where the place is in the right value, when that is elsewhere (lists that were aligned).
     """
 
     pointer: str
     kind: str
     left: Any
     right: Any
+    right_pointer: str | None = None
 
     def to_dict(self) -> dict:
         """Plain data."""

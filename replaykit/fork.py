@@ -60,7 +60,9 @@ def fork(
         book, live = prefix.ledger(requests, False), prefix.sources(requests, seated.sources)
         configured = prefix.configured(seated, models(parent))
         try:
-            result = prefix.play_on(lambda: record.play(runtime, panel, configured, behind, seed, redactor, live, book, on_request))
+            result = prefix.play_on(
+                lambda: record.play(runtime, panel, configured, behind, seed, redactor, live, book, on_request)
+            )
         except PrefixDiverged:
             target.unlink()  # it holds copies of the parent's records only
             raise
@@ -85,5 +87,7 @@ def _beginning(parent: Cassette, at: int) -> tuple[RecordedRequest, ...]:
     requests = parent.requests[: at - 1]
     silent = next((r for r in requests if not isinstance(r.outcome, SeatReply)), None)
     if silent is not None:
-        raise UsageError(f"request {silent.number} of {parent.path} got no reply, so nothing follows it: use --at {silent.number} or less")
+        raise UsageError(
+            f"request {silent.number} of {parent.path} got no reply, so nothing follows it: use --at {silent.number} or less"
+        )
     return requests

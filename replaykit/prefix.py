@@ -165,7 +165,9 @@ class PrefixRecord:
     def _check_whole(self) -> None:
         if self._comparison.asked < len(self._requests):
             missing = self._requests[self._comparison.asked]
-            raise _diverged(f"the {missing.seat}'s request {missing.number} was recorded, but the episode ends before it")
+            raise _diverged(
+                f"the {missing.seat}'s request {missing.number} was recorded, but the episode ends before it"
+            )
 
     def _live_from(self) -> int:
         return len(self._requests) + 1 if self._copies else 1

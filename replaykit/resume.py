@@ -23,7 +23,11 @@ from replaykit.store.redaction import Redactor
 
 
 def resume(
-    path: Path, fleet: Fleet, controls: str | None = None, arm: Arm | None = None, on_request: Callable[[], None] = lambda: None
+    path: Path,
+    fleet: Fleet,
+    controls: str | None = None,
+    arm: Arm | None = None,
+    on_request: Callable[[], None] = lambda: None,
 ) -> record.Recorded:
     """Continue an interrupted cassette to the end of its episode.
 
@@ -39,7 +43,9 @@ def resume(
     """
     cassette = reader.read(path)
     if not cassette.interrupted:
-        raise UsageError(f"{path} is complete: there is nothing to resume ('replaykit fork' goes on from a place in it)")
+        raise UsageError(
+            f"{path} is complete: there is nothing to resume ('replaykit fork' goes on from a place in it)"
+        )
     runtime = engine.load()
     prefix.check_same_ground(cassette.header, runtime, fleet.digest)
     panel, seed = fleet.panel(cassette.panel), cassette.header["seeds"]["case"]
@@ -52,7 +58,9 @@ def resume(
         book = prefix.ledger(cassette.requests, _is_asked_again(cassette, seated))
         live = prefix.sources(cassette.requests, seated.sources)
         result = prefix.play_on(
-            lambda: record.play(runtime, panel, _configured(cassette, seated), behind, seed, redactor, live, book, on_request)
+            lambda: record.play(
+                runtime, panel, _configured(cassette, seated), behind, seed, redactor, live, book, on_request
+            )
         )
     return record.Recorded(path, panel.id, result, book.requests)
 
@@ -66,7 +74,9 @@ def controls_of(cassette: Cassette, controls: str | None, arm: Arm | None) -> st
     if controls is not None and arm is not None:
         raise UsageError("name the seats with either --arm or --controls, not both")
     if controls is None and arm is None and cassette.header["controls"] is None:
-        raise UsageError(f"{cassette.path} was recorded with the arm {cassette.header['arm'].get('name')!r}: give its file with --arm")
+        raise UsageError(
+            f"{cassette.path} was recorded with the arm {cassette.header['arm'].get('name')!r}: give its file with --arm"
+        )
     return None if arm is not None else controls or cassette.header["controls"]
 
 

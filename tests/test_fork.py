@@ -18,7 +18,9 @@ def parent(recording):
     return recording(PANEL)[0]
 
 
-@pytest.mark.parametrize(("at", "controls"), [(1, "one-exchange"), (2, "reference"), (7, "one-exchange"), (15, "reference")])
+@pytest.mark.parametrize(
+    ("at", "controls"), [(1, "one-exchange"), (2, "reference"), (7, "one-exchange"), (15, "reference")]
+)
 def test_a_child_replays_without_its_parent(parent, runtime, fleet, tmp_path, at, controls):
     child = fork.fork(parent, at, fleet, controls=controls, out=tmp_path / "child.cassette.jsonl").path
     parent.unlink()

@@ -58,7 +58,9 @@ def arm_text(provider: ControlProvider, runtime, case: str, schedule: Schedule |
     scenario = runtime.scenarios("retail")["2"]
     provider.add_case(case, identities.reference(_control_scenario(scenario)), schedule, key=KEY)
     seat = '[{0}]\nmodel = "control"\nbase_url = "{1}"\nkey_env = "RK_TEST_KEY"\n'
-    return 'name = "kept"\n' + "".join(seat.format(s, provider.base_url(case, s)) for s in ("learner", "customer", "judge"))
+    return 'name = "kept"\n' + "".join(
+        seat.format(s, provider.base_url(case, s)) for s in ("learner", "customer", "judge")
+    )
 
 
 def arm_of(path: Path) -> Arm:
@@ -71,7 +73,9 @@ def recorder(runtime):
     root = Path(__file__).parent.parent
     environment = {**os.environ, "PYTHONPATH": str(root), "RK_TEST_KEY": KEY}
     command = [sys.executable, "-c", RECORDER, str(root / "fleet.json")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
         assert process.stdout.readline() == "ready\n"
         yield process
         process.stdin.close()
@@ -85,7 +89,9 @@ def killed_recording(recorder, provider, arm_path: Path, out: Path, case: str, r
     child = int(recorder.stdout.readline())
     path = out / "retail" / "2-kept-s300.cassette.jsonl"
     wanted, until = rng.randrange(0, 15), time.monotonic() + 20
-    while time.monotonic() < until and not (path.exists() and path.stat().st_size and provider.request_count(case) >= wanted):
+    while time.monotonic() < until and not (
+        path.exists() and path.stat().st_size and provider.request_count(case) >= wanted
+    ):
         time.sleep(0.0005)
     time.sleep(rng.uniform(0, 0.012))
     os.kill(child, signal.SIGKILL)
@@ -196,7 +202,9 @@ def test_the_budget_continues_with_the_time_that_was_spent_waiting(whole, fleet,
 def test_a_failure_that_was_recorded_still_ends_the_episode(provider, runtime, fleet, tmp_path, monkeypatch):
     monkeypatch.setenv("RK_TEST_KEY", KEY)
     arm_path = tmp_path / "arm.toml"
-    arm_path.write_text(arm_text(provider, runtime, "failing", Schedule({"learner": {2: Fault("status", {"status": 503})}})))
+    arm_path.write_text(
+        arm_text(provider, runtime, "failing", Schedule({"learner": {2: Fault("status", {"status": 503})}}))
+    )
     plan = record_many.Plan(fleet, (PANEL,), (300,), tmp_path, False, 1)
     path = record_many.run(plan, None, arm_path, record_many.Watch())[0].path
     path = cut_after(path.read_bytes().splitlines(keepends=True), "failure", 0, tmp_path)
@@ -228,7 +236,9 @@ def test_an_arm_must_be_named_where_no_controls_were_recorded(whole, fleet, tmp_
         resume.resume(path, fleet)
 
 
-def test_a_beginning_that_does_not_play_as_recorded_stops_before_anything_is_asked(whole, fleet, tmp_path, runtime, monkeypatch):
+def test_a_beginning_that_does_not_play_as_recorded_stops_before_anything_is_asked(
+    whole, fleet, tmp_path, runtime, monkeypatch
+):
     path = cut_after(whole, "reply", 5, tmp_path)
     size = path.stat().st_size
     schemas = runtime.domain("retail").schemas

@@ -14,12 +14,22 @@ from replaykit.cli.shared import fleet_option, json_flag, load_fleet
 @click.argument("cassette", type=click.Path(path_type=Path))
 @click.option("--at", type=click.IntRange(min=1), required=True, metavar="N", help="The first request that goes live.")
 @click.option("--arm", "arm_path", type=click.Path(path_type=Path), metavar="FILE.toml", help="Who answers from there.")
-@click.option("--controls", type=click.Choice(["one-exchange", "reference"]), help="Labelled controls answer from there.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="The new cassette. Default: beside the old one.")
+@click.option(
+    "--controls", type=click.Choice(["one-exchange", "reference"]), help="Labelled controls answer from there."
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", help="The new cassette. Default: beside the old one."
+)
 @fleet_option
 @json_flag
 def command(
-    cassette: Path, at: int, arm_path: Path | None, controls: str | None, out: Path | None, fleet_path: Path | None, as_json: bool
+    cassette: Path,
+    at: int,
+    arm_path: Path | None,
+    controls: str | None,
+    out: Path | None,
+    fleet_path: Path | None,
+    as_json: bool,
 ) -> int:
     """Record a child of a cassette: its requests before N are answered from the recording, N and later go live.
 

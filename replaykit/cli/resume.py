@@ -12,7 +12,9 @@ from replaykit.cli.shared import fleet_option, json_flag, load_fleet, print_json
 
 @click.command()
 @click.argument("cassette", type=click.Path(path_type=Path))
-@click.option("--arm", "arm_path", type=click.Path(path_type=Path), metavar="FILE.toml", help="The arm it was recorded with.")
+@click.option(
+    "--arm", "arm_path", type=click.Path(path_type=Path), metavar="FILE.toml", help="The arm it was recorded with."
+)
 @click.option("--controls", type=click.Choice(["one-exchange", "reference"]), help="The controls it was recorded with.")
 @fleet_option
 @json_flag
@@ -48,10 +50,14 @@ def report(done: Any, as_json: bool) -> int:
     result = done.result
     if as_json:
         named = {"termination": result.termination, "reward": result.reward, "final_db_hash": result.final_db_hash}
-        print_json({"panel": done.panel, "path": str(done.path), "requests": done.requests, **named, "trouble": done.trouble})
+        print_json(
+            {"panel": done.panel, "path": str(done.path), "requests": done.requests, **named, "trouble": done.trouble}
+        )
     else:
         reward = "unknown" if result.reward is None else f"{result.reward:g}"
-        click.echo(f"{done.panel:<12} {result.termination:<24} reward {reward:<8} {done.requests} requests  {done.path}")
+        click.echo(
+            f"{done.panel:<12} {result.termination:<24} reward {reward:<8} {done.requests} requests  {done.path}"
+        )
         if done.trouble:
             click.echo(f"ended by the outside world: {done.trouble}")
     return 4 if done.trouble else 0

@@ -1,0 +1,106 @@
+"""All differences between two JSON values, strict about types and key order, within a limit of work.
+
+Unlike `difference.first` this aligns lists, so that an inserted message is one difference and not a hundred. The limit
+never ends in silence: when it is reached, `Walk.unfinished` says so, and what was found until then is kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from replaykit import canonical
+from replaykit.diff.align import Tokens, align, kin_of
+from replaykit.difference import MISSING, Difference
+
+Path = tuple[object, ...]
+WORK_LIMIT = 1_000_000
+
+
+class Walk:
+    """One comparison: differences found so far, and how much was looked at.
+
+    Args:
+        limit: How many values may be looked at.
+    """
+
+    def __init__(self, limit: int = WORK_LIMIT) -> None:
+        self.limit, self.spent = limit, 0
+        self.tokens = Tokens()
+
+    @property
+    def unfinished(self) -> bool:
+        """The limit was reached, so what was not found may still be there."""
+        return self.spent > self.limit
+
+    def compare(self, left: Any, right: Any, path: Path = (), right_path: Path | None = None) -> list[Difference]:
+        """Differences between two values, in document order of the left one."""
+        found: list[Difference] = []
+        self._walk(left, right, path, path if right_path is None else right_path, found)
+        return found
+
+    def _walk(self, left: Any, right: Any, path: Path, other: Path, found: list[Difference]) -> None:
+        self.spent += 1
+        if left is right or self.unfinished:
+            return
+        if type(left) is not type(right) or not isinstance(left, (dict, list, tuple)):
+            if not canonical.same(left, right):
+                found.append(_leaf(path, other, left, right))
+        elif isinstance(left, dict):
+            self._objects(left, right, path, other, found)
+        else:
+            self._lists(left, right, path, other, found)
+
+    def _objects(self, left: dict, right: dict, path: Path, other: Path, found: list[Difference]) -> None:
+        before = len(found)
+        for key, value in left.items():
+            if key in right:
+                self._walk(value, right[key], (*path, key), (*other, key), found)
+            else:
+                found.append(_at(path, other, key, "missing", value, MISSING))
+        found += [_at(path, other, key, "extra", MISSING, right[key]) for key in right if key not in left]
+        if len(found) == before and list(left) != list(right):
+            found.append(_difference(path, other, "order", list(left), list(right)))
+
+    def _lists(self, left: list, right: list, path: Path, other: Path, found: list[Difference]) -> None:
+        ours, theirs = [self.tokens.of(v) for v in left], [self.tokens.of(v) for v in right]
+        self.spent += len(ours) + len(theirs)
+        if ours == theirs or self.unfinished:
+            return
+        if len(ours) == len(theirs) and Counter(ours) == Counter(theirs):
+            found.append(_difference(path, other, "order", left, right))
+            return
+        values = {**dict(zip(theirs, right, strict=True)), **dict(zip(ours, left, strict=True))}
+        for i, j in align(ours, theirs, lambda token: kin_of(values[token])):
+            self._items(left, right, i, j, path, other, found)
+
+    def _items(
+        self, left: list, right: list, i: int | None, j: int | None, path: Path, other: Path, found: list
+    ) -> None:
+        if i is None:
+            found.append(_at(path, other, j, "extra", MISSING, right[j]))
+        elif j is None:
+            found.append(_at(path, other, i, "missing", left[i], MISSING))
+        else:
+            self._walk(left[i], right[j], (*path, i), (*other, j), found)
+
+
+def kind_of(left: Any, right: Any) -> str:
+    """The kind of difference between two leaves (see `difference.Difference`)."""
+    numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in (left, right))
+    if numbers and left == right:
+        return "number"
+    return "value" if type(left) is type(right) else "type"
+
+
+def _leaf(path: Path, other: Path, left: Any, right: Any) -> Difference:
+    return _difference(path, other, kind_of(left, right), left, right)
+
+
+def _at(path: Path, other: Path, key: object, kind: str, left: Any, right: Any) -> Difference:
+    return Difference(canonical.pointer(*(other if kind == "extra" else path), key), kind, left, right)
+
+
+def _difference(path: Path, other: Path, kind: str, left: Any, right: Any) -> Difference:
+    elsewhere = None if path == other else canonical.pointer(*other)
+    return Difference(canonical.pointer(*path), kind, left, right, elsewhere)
