@@ -32,6 +32,8 @@ from replaykit.settings import TransportSettings
 from replaykit.store.redaction import Redactor
 
 _HANG_FACTOR, _HANG_S = 4.0, 3.0
+NEVER = 2**52
+"""When a step began that was never asked."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ class Bench:
         self.case, self.steps, self.options, self.subject, self.context = case, steps, options, subject, context
         self.canary = Canary(context.key(case))
         self.schedule = Schedule(schedule(steps).faults, always or {})
-        self._records: list[dict] = [{} for _ in steps]
+        self._records: list[dict] = [{"step": s.name, "skipped": True, "exchanges": [], "began_us": NEVER, "ended_us": NEVER} for s in steps]
         self._stack = ExitStack()
 
     def __enter__(self) -> Bench:
@@ -204,6 +206,14 @@ class Bench:
         data = self._guarded(step, index) if self.options.get("scaled") else self._direct_or_gated(step, index)
         self._records[index] = self.canary.value({"step": step.name, **data, "began_us": began, "ended_us": self._now()})
 
+    def note(self, index: int) -> None:
+        """Enter a step that another process asks; its log is in that process's cassette."""
+        self._records[index] = {"step": self.steps[index].name, "elsewhere": True, "exchanges": [], "began_us": self._now(), "ended_us": self._now()}
+
+    def journal(self, journal: Any) -> None:
+        """Keep a cassette of the gateway's steps from here on, or no longer."""
+        self._switch.journal = journal
+
     def capture(self) -> dict:
         """What was seen."""
         self.provider.settle(2.0)
@@ -246,7 +256,8 @@ class Bench:
         try:
             if step.settings is None:
                 self._switch.log = log
-                self.gateway.ask(self.subject.layer.native(step.request(index + 1)))
+                reply = self.gateway.ask(self.subject.layer.native(step.request(index + 1)))
+                log.data["returned"] = reply.content
             else:
                 self._direct(step, index, log)
         except TurnLost as lost:

@@ -71,7 +71,7 @@ class Subject:
 
     Attributes:
         name: As the user named it; a hint only.
-        place: ``module:attribute`` of the factory, for other processes.
+        reference: How another process finds it, see `replaykit.certify.references`.
         factory: See `replaykit.transports`.
         options: Keyword arguments of the factory beside address, model, key and sender.
         layer: The seat layer.
@@ -81,7 +81,7 @@ class Subject:
 
     name: str
     factory: Callable[..., Any]
-    place: str = ""
+    reference: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     layer: Layer = field(default_factory=Layer)
     base_url: str | None = None
@@ -122,8 +122,7 @@ def load(name: str, options: Mapping[str, Any], base_url: str | None = None) -> 
         UsageError: there is no such transport, or it takes no such options.
     """
     factory = transports.load(name)
-    place = name if ":" in name else transports.names().get(name, "")
-    subject = Subject(name, factory, place, dict(options), base_url=base_url, model_prefix="openai/" if name == "litellm" else "")
+    subject = Subject(name, factory, f"transport {name}", dict(options), base_url=base_url, model_prefix="openai/" if name == "litellm" else "")
     try:
         subject.identity()
     except TypeError as error:

@@ -249,11 +249,12 @@ def common(views: Views) -> int:
         if first.reply.id == second.reply.id:  # type: ignore[union-attr]
             raise Failed("memoized", first.step.seat)
     for seen in views.steps:
-        if seen.step.healthy and seen.step.expect != "refused":
+        if seen.step.healthy and seen.step.expect != "refused" and "elsewhere" not in seen.data:
             deliver(seen)
     if views.profile.sees_wire:
         for seen in views.all:
-            agree(seen)
+            if "elsewhere" not in seen.data:
+                agree(seen)
     return sum(e.whole for e in views.wire)
 
 
