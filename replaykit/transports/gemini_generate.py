@@ -226,7 +226,7 @@ def _read_calls(parts: list[dict], provider: str, number: int) -> tuple[tuple[Re
         where = canonical.pointer("candidates", 0, "content", "parts", index)
         function = member(part, "functionCall", dict, where)
         name = member(function, "name", str, where + "/functionCall")
-        arguments = function.get("args") or {}
+        arguments = {} if function.get("args") is None else function["args"]
         if not isinstance(arguments, dict):
             raise malformed(f"{where}/functionCall/args is not an object")
         issued = function.get("id") if isinstance(function.get("id"), str) and function["id"] else None
