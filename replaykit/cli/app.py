@@ -20,6 +20,7 @@ COMMANDS = {
     "fork": ("replaykit.cli.fork", "Play a recording up to a request and go live from there."),
     "show": ("replaykit.cli.show", "Print a cassette as a conversation."),
     "view": ("replaykit.cli.view", "Look at episodes in a browser, or write them as one HTML file."),
+    "labels": ("replaykit.cli.labels", "Build and check the transfer labels of the tasks."),
     "fleet": ("replaykit.cli.fleet", "Build, verify and show the fleet of panels."),
     "doctor": ("replaykit.cli.doctor", "Name the tau2 engine found, and test it against facts."),
 }

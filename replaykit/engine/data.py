@@ -26,6 +26,7 @@ class DomainData:
         policy: The policy text.
         db_text: The database file's bytes.
         sources: Data file name -> distribution (or ``checkout``) it came from.
+        splits: Upstream's splits: name -> ids. ``train`` and ``test`` share no scenario and together are ``base``.
     """
 
     domain: str
@@ -33,6 +34,7 @@ class DomainData:
     policy: str
     db_text: bytes
     sources: dict[str, str]
+    splits: dict[str, list[str]]
 
 
 def load(found: Found, domain: str) -> DomainData:
@@ -45,9 +47,10 @@ def load(found: Found, domain: str) -> DomainData:
     for name in ("db.json", "policy.md", "split_tasks.json", "tasks.json"):
         key = f"{domain}/{name}"
         contents[name], sources[key] = _verified(found, key)
-    base = set(json.loads(contents["split_tasks.json"])["base"])
+    splits = json.loads(contents["split_tasks.json"])
+    base = set(splits["base"])
     tasks = tuple(t for t in json.loads(contents["tasks.json"]) if t["id"] in base)
-    return DomainData(domain, tasks, contents["policy.md"].decode("utf-8"), contents["db.json"], sources)
+    return DomainData(domain, tasks, contents["policy.md"].decode("utf-8"), contents["db.json"], sources, splits)
 
 
 def guidelines(found: Found) -> str:

@@ -80,7 +80,7 @@ def check(
 def _parsed(labels_document: bytes) -> dict:
     try:
         labels = json.loads(labels_document)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError("the label file is not JSON: build the labels again") from error
     if not isinstance(labels, dict) or labels.get("schema") != LABELS_SCHEMA:
         raise UsageError(f"the label file is not of schema {LABELS_SCHEMA}: build the labels again")
@@ -90,7 +90,7 @@ def _parsed(labels_document: bytes) -> dict:
 def _labels_hash(splits_document: bytes) -> object:
     try:
         manifest = json.loads(splits_document)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return manifest.get("labels_sha256") if isinstance(manifest, dict) else None
 
@@ -125,7 +125,7 @@ def _natural(task_id: str) -> tuple[int, int, str]:
 def _departures(labels_document: bytes, expected: Mapping) -> list[str]:
     try:
         found = json.loads(labels_document)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ["the label file is not JSON: build the labels again"]
     if not isinstance(found, dict) or found.get("schema") != expected["schema"]:
         return [f"the label file is not of schema {expected['schema']}: build the labels again"]
