@@ -27,7 +27,7 @@ from replaykit.seats import WireExchange
 
 UNFOLDED_LIMIT = 256 * 1024 * 1024
 _REF = "$"
-_NODE = 8  # characters that an object or a list counts for, beside what is in it
+_CONTAINERS = (dict, list)
 
 UNFIT = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What unfolding a record raises when it has not the shape it should have."""
@@ -104,7 +104,7 @@ class Shared:
         if not isinstance(packed, (dict, list)):
             raise ValueError(f"a shared value is a {type(packed).__name__}")
         self._values.append(self.unfold(packed, self._text))
-        self._sizes.append(UNFOLDED_LIMIT - self._room)
+        self._sizes.append(UNFOLDED_LIMIT - self._room + len(repr(packed)))
 
     def unfold(self, packed: Any, lookup: Callable[[int], Any] | None = None) -> Any:
         """The value behind a packed one. Parts are shared between calls: treat the result as read-only.
@@ -116,17 +116,13 @@ class Shared:
         return self._unfold(packed, lookup or self._any)
 
     def _unfold(self, packed: Any, lookup: Callable[[int], Any]) -> Any:
-        kind = type(packed)
-        if kind is str:
-            self._room -= len(packed)
-            return packed
-        self._room -= _NODE
+        kind, unfold = type(packed), self._unfold
         if kind is dict:
             if len(packed) == 1 and _REF in packed:
                 return self._reference(packed[_REF], lookup)
-            return {key: self._unfold(value, lookup) for key, value in packed.items()}
+            return {k: unfold(v, lookup) if type(v) in _CONTAINERS else v for k, v in packed.items()}
         if kind is list:
-            return [self._unfold(value, lookup) for value in packed]
+            return [unfold(v, lookup) if type(v) in _CONTAINERS else v for v in packed]
         return packed
 
     def _reference(self, target: Any, lookup: Callable[[int], Any]) -> Any:

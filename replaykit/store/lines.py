@@ -21,7 +21,8 @@ _SUM_LENGTH = 16
 _TAIL = re.compile(rb',"sum":"([0-9a-f]{16})"\}\n\Z')
 _TAIL_LENGTH = len(b',"sum":""}\n') + _SUM_LENGTH
 _START = b'{"kind":"'
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
+_OTHERS = bytes(set(range(256)) - set(b"[{]}"))
+_ONE_KIND = bytes.maketrans(b"{}", b"[]")
 
 
 def link(previous: str, body: bytes) -> str:
@@ -77,7 +78,7 @@ def parse(body: bytes) -> dict:
     try:
         if deeper_than(body, MAX_DEPTH):
             raise RecursionError
-        record = json.loads(body.decode("utf-8"), object_pairs_hook=_members, parse_constant=_no_constant)
+        record = _loaded(body)
     except UnicodeDecodeError as error:
         raise ValueError("the record is not UTF-8") from error
     except json.JSONDecodeError as error:
@@ -117,6 +118,18 @@ def claim(file: int, path: Path) -> int:
     return file
 
 
+def _loaded(body: bytes) -> Any:
+    """The value in strict JSON. What is written again as it stands names no member twice and holds no NaN."""
+    text = body.decode("utf-8")
+    value = json.loads(text)
+    try:
+        if canonical.line(value) == body:
+            return value
+    except ValueError:
+        pass
+    return json.loads(text, object_pairs_hook=_members, parse_constant=_no_constant)
+
+
 def _members(pairs: list[tuple[str, Any]]) -> dict:
     members = dict(pairs)
     if len(members) != len(pairs):
@@ -132,11 +145,11 @@ def deeper_than(body: bytes, limit: int) -> bool:
     """Whether JSON is nested deeper than a limit."""
     if body.count(b"[") + body.count(b"{") <= limit:
         return False
-    depth = 0
-    for token in _BRACKETS.finditer(body):
-        first = body[token.start()]
-        depth += (first in b"[{") - (first in b"]}")
-        if depth > limit:
-            return True
-    return False
-
+    plain = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    brackets = b"".join(plain.split(b'"')[::2]).translate(_ONE_KIND, _OTHERS)
+    for _ in range(limit):  # each round takes away the innermost level
+        outer = brackets.replace(b"[]", b"")
+        if len(outer) == len(brackets):
+            break
+        brackets = outer
+    return b"[]" in brackets or brackets.count(b"[") > limit
