@@ -2,8 +2,8 @@
 
 tau2 asks at three places: agent, user simulator, assertion judge. Each calls a function named ``generate`` that its
 module imported. `rebind` makes a copy of the asking method whose ``generate`` is ours, so tau2's modules stay as they
-are and other users of tau2 in the process are not touched. A model call from anywhere else is refused, and remembered
-even where tau2 swallows the exception.
+are and other users of tau2 in the process are not touched. A model call from anywhere else is refused (see
+`refusal`).
 
 What ``generate`` does natively (tau2 1.0.1): refuse an empty history entry, set ``num_retries`` to 3 when absent,
 convert messages (assistant tool calls carry their name twice, arguments are re-serialised), send ``tool_choice`` only

@@ -13,7 +13,7 @@ from importlib import metadata
 from typing import Any
 
 from replaykit import canonical, database_rows
-from replaykit.engine import corrections, data, evaluate, gold, iteration, native, pins, slim
+from replaykit.engine import corrections, data, evaluate, gold, iteration, native, pins, refusal, slim
 from replaykit.engine.databases import Databases, Touched
 from replaykit.engine.locate import Found
 from replaykit.engine.protocol import EngineIdentity, Scenario, SeatModels
@@ -190,7 +190,7 @@ class Tau2Engine:
         place = self.domain(domain)
         task = self._task(place, scenario_id)
         seam = Seam(ask, self._native.messages, place.schemas)
-        with slim.quiet():
+        with slim.quiet(), refusal.refused(self._native.model_calls):
             environment = place.environment()
             initial_hash = environment.get_db_hash()
             ended = self._participants.play(task, environment, place.tools, seed, models, seam, limits or (pins.MAX_STEPS, pins.MAX_ERRORS))

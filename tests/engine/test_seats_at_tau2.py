@@ -10,6 +10,7 @@ from replaykit.engine.protocol import SeatModels
 from replaykit.errors import ModelCallRefused
 from replaykit.gateway import Gateway
 from replaykit.parity import Script, _Requests
+from replaykit.seats import SeatReply
 
 MODELS = SeatModels(*[(pins.DEFAULT_MODEL, {"temperature": 0.0}) for _ in range(3)])
 STOP = [{"content": "Hello"}, {"content": "###STOP###"}]
@@ -32,6 +33,25 @@ def test_a_model_call_from_elsewhere_in_tau2_is_refused(runtime):
     module = runtime._native.model_calls
     with pytest.raises(ModelCallRefused, match="only the three seats"):
         module.generate("some-model", [module.UserMessage(role="user", content="hi")])
+
+
+def test_a_refused_model_call_that_tau2_swallows_ends_the_episode(runtime):
+    module = runtime._native.model_calls
+
+    def ask(request):
+        try:
+            module.generate("some-model", [module.UserMessage(role="user", content="hi")])
+        except Exception:  # as tau2's repetition checker does
+            return SeatReply("###STOP###")
+
+    with pytest.raises(ModelCallRefused, match="'some-model' from outside the three seats"):
+        runtime.run("airline", "0", 1, MODELS, ask)
+
+
+def test_between_episodes_tau2_asks_its_own_library(runtime):
+    before = runtime._native.model_calls.completion
+    play(runtime, "airline/0", [{"content": "Done."}])
+    assert runtime._native.model_calls.completion is before
 
 
 def test_the_customer_is_asked_first_and_the_judge_once(runtime):
