@@ -97,18 +97,18 @@ class Databases:
         return result
 
     def hashing(self, toolkit: Any) -> Any:
-        """The toolkit class with the short cut for its database hash; names in its error texts stay tau2's."""
-        databases = self
+        """The toolkit class with the short cut for its database hash; names in its error texts stay tau2's.
+
+        Its tool names are looked up once; tau2 collects them anew for every call.
+        """
+        databases, tool_names = self, tuple(toolkit(None).tools)
 
         def get_db_hash(toolkit: Any) -> str:
             return databases.hash(toolkit.db)
 
-        names = {
-            "get_db_hash": get_db_hash,
-            "__module__": toolkit.__module__,
-            "__qualname__": toolkit.__qualname__,
-            "__doc__": toolkit.__doc__,
-        }
+        names = {name: getattr(toolkit, name) for name in ("__module__", "__qualname__", "__doc__")}
+        names["get_db_hash"] = get_db_hash
+        names["tools"] = property(lambda toolkit: {name: getattr(toolkit, name) for name in tool_names})
         return type(toolkit)(toolkit.__name__, (toolkit,), names)
 
 
