@@ -160,6 +160,7 @@ class Bench:
         self.schedule = Schedule(schedule(steps).faults, always or {})
         self._records: list[dict] = [{"step": s.name, "skipped": True, "exchanges": [], "began_us": NEVER, "ended_us": NEVER} for s in steps]
         self._stack = ExitStack()
+        self.offset = 0
 
     def __enter__(self) -> Bench:
         profile, options = self.context.profile, self.options
@@ -227,6 +228,16 @@ class Bench:
             "cassette": self._cassette(),
         }
 
+    def cassette_text(self) -> str:
+        """The cassette's text, the key masked.
+
+        Raises:
+            ValueError: no cassette was kept.
+        """
+        if self._switch.journal is None:
+            raise ValueError("no cassette was kept")
+        return self.canary.text(self._path.read_text("utf-8"))
+
     def _source(self, seat: str) -> Any:
         wire = self.context.profile.wire
         url = self.subject.base_url or self.provider.base_url(self.case, seat, wire)
@@ -256,7 +267,7 @@ class Bench:
         try:
             if step.settings is None:
                 self._switch.log = log
-                reply = self.gateway.ask(self.subject.layer.native(step.request(index + 1)))
+                reply = self.gateway.ask(self.subject.layer.native(step.request(index + 1 + self.offset)))
                 log.data["returned"] = reply.content
             else:
                 self._direct(step, index, log)
@@ -269,7 +280,7 @@ class Bench:
         return log.data
 
     def _direct(self, step: Step, index: int, log: Log) -> None:
-        native = step.request(index + 1)
+        native = step.request(index + 1 + self.offset)
         log.request(native)
         request = TransportRequest(
             native.seat, native.number, native.model, [normalise_message(m) for m in native.messages], native.tools,

@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from replaykit.certify.finding import Failed, Finding, Unseen, combined
+from replaykit.certify.finding import Failed, Finding, Unseen
+
 from replaykit.certify.probe import Probe
 from replaykit.certify.profile import Profile
 from replaykit.certify.views import Views, common
+from replaykit.errors import EvidenceError
 
-_UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, IndexError, StopIteration)
+_UNREADABLE = (EvidenceError, KeyError, TypeError, ValueError, AttributeError, IndexError, StopIteration)
 
 
 @dataclass(frozen=True)
@@ -37,18 +39,26 @@ class Check:
     judge: Callable[[Views], Mapping[str, int] | None] = lambda views: None
     judge_panel: Callable[[Any], Mapping[str, int] | None] | None = None
 
-    def evaluate(self, captures: Mapping[str, dict], profile: Profile) -> Finding:
-        """The finding over all probes; the same function judges at the run and at the verification.
+    def evaluate(self, captures: Mapping[str, dict], profile: Profile) -> list[Finding]:
+        """The findings of its probes; the same function judges at the run and at the verification.
 
         Args:
             captures: Capture by probe name.
         """
-        probes = self.probes(profile)
-        return combined(judged(self, probe, captures.get(probe.name), profile) for probe in probes)
+        return [judged(self, probe, captures.get(probe.name), profile) for probe in self.probes(profile)]
 
-    def evaluate_panel(self, views: Any) -> Finding:
-        """The finding for one panel."""
-        return _guarded(lambda: (self.judge_panel(views), views.common())) if self.judge_panel else Finding("ERROR", "no_judge")
+    def evaluate_panel(self, views: Callable[[], Any]) -> Finding:
+        """The finding for one panel.
+
+        Args:
+            views: Reads the panel's capture.
+        """
+
+        def look() -> tuple[Mapping[str, int] | None, int]:
+            seen = views()
+            return self.judge_panel(seen), seen.common()  # type: ignore[misc]
+
+        return _guarded(look)
 
 
 def judged(check: Check, probe: Probe, capture: dict | None, profile: Profile) -> Finding:

@@ -50,7 +50,9 @@ class ScriptEngine:
         """Nothing changes."""
         return _HASH, []
 
-    def run(self, domain: str, scenario_id: str, seed: int, models: SeatModels, ask: Callable[[SeatRequest], SeatReply]) -> EpisodeResult:
+    def run(
+        self, domain: str, scenario_id: str, seed: int, models: SeatModels, ask: Callable[[SeatRequest], SeatReply], limits: Any = None
+    ) -> EpisodeResult:
         """Play one episode."""
         return _Play(self._order(self._tools), scenario_id, seed, models, ask).result(scenario_id in self._judged)
 

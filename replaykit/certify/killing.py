@@ -65,7 +65,7 @@ def _perform(check: str, probe: Probe, subject: Subject, context: Context) -> di
 
 def _kill(bench: Bench, subject: Subject, path: Path, first: int) -> None:
     job = {
-        "reference": subject.reference, "options": dict(subject.options), "path": str(path), "key": bench.canary.key, "first": first,
+        "reference": subject.reference, "options": dict(subject.options), "path": str(path), "key": bench.canary.key, 
         "urls": {s: bench.provider.base_url(bench.case, s, bench.context.profile.wire) for s in SEATS} if not subject.base_url
         else dict.fromkeys(SEATS, subject.base_url),
     }  # fmt: skip
@@ -94,6 +94,7 @@ def _resume(bench: Bench, subject: Subject, path: Path, first: int, seen: int) -
     with Journal.resume(path, Redactor((bench.canary.key,))) as journal:
         journal.note({"seam": "resume"})
         bench.journal(journal)
+        bench.offset = -first
         for index in range(first + 3, len(bench.steps)):
             bench.ask(index)
         bench.journal(None)
@@ -138,7 +139,7 @@ def _main() -> None:
         gateway: Gateway = subject.layer.gateway(sources, journal, subject.layer.ledger(Budget(), time.monotonic))
         for offset, step in enumerate(probe.steps[:3]):
             try:
-                gateway.ask(step.request(job["first"] + 1 + offset))
+                gateway.ask(step.request(offset + 1))
             except TurnLost:
                 return
 

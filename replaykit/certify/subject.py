@@ -50,6 +50,7 @@ class Layer:
         rows: The rows of a result, from the rows that were measured.
         queue: Works through a queue of panels within a wall limit.
         native: What becomes of a native request before the gateway; itself.
+        order: The order in which a scripted engine offers its tools; the list itself.
     """
 
     sender: Callable[..., Sender] = loopback_sender
@@ -63,6 +64,7 @@ class Layer:
     rows: Callable[[Sequence[dict]], list[dict]] = list
     queue: Callable[..., list] = engine_less.queue
     native: Callable[[Any], Any] = lambda request: request
+    order: Callable[[list], list] = list
 
 
 @dataclass(frozen=True)
