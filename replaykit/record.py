@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Protocol
 
 from replaykit import policy_record
@@ -151,6 +152,22 @@ def header(engine: Engine, fleet: Fleet, panel: Panel, seating: Seating, case_se
         "created_by": created_by(),
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One recorded episode."""
+
+    path: Path
+    panel: str
+    result: EpisodeResult
+    requests: int
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the outside world ended it, or None: a seat out of reach, or a native request that disagrees with itself."""
+        lost = self.result.lost_turn
+        return lost.detail if lost and lost.termination in ("infrastructure_error", "unexpected_error") else None
 
 
 def play(
