@@ -16,7 +16,9 @@ VALUES = st.recursive(
 )
 ROWS = st.lists(st.dictionaries(TEXTS, VALUES, max_size=3), max_size=5)
 GROWING = st.fixed_dictionaries({"model": TEXTS, "messages": ROWS, "tools": st.one_of(st.none(), ROWS), "more": VALUES})
-MANY = settings(max_examples=40, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(
+    max_examples=40, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 def unfolded(packer: Packer, packed: list[dict]) -> list:
