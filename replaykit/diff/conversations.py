@@ -57,10 +57,17 @@ class Conversation:
                 if outcome and outcome.get("tool_calls"):
                     outcome = names[request.seat].reply(outcome, turns[request.seat])
                     turns[request.seat] += 1
-            natives.append(ignored.without(native, "requests", request.number))
-            outcomes.append(ignored.without(outcome, "replies", request.number))
+            natives.append(_without(native, ignored, "requests", request.number))
+            outcomes.append(outcome and _without(outcome, ignored, "replies", request.number))
         digests = None if names or ignored.touches("requests") else [r.digest for r in cassette.requests]
         return cls(natives, outcomes, [r.seat for r in cassette.requests], digests, cassette.interrupted)
+
+
+def _without(value: dict, ignored: Ignored, *path: object) -> dict:
+    """The value without what is ignored; a request keeps its seat, which is its place in the episode."""
+    if ignored.covers(*path):
+        return {"seat": value["seat"]} if "seat" in value else {}
+    return ignored.without(value, *path)
 
 
 def _outcome(request: RecordedRequest) -> dict | None:
@@ -130,10 +137,9 @@ class Talk:
     def _one_sided(self, i: int | None, j: int | None) -> Iterator[Finding]:
         side, at = (self._left, i) if j is None else (self._right, j)
         other = self._right if j is None else self._left
-        if other.interrupted and at is not None and at >= len(other.natives):
-            self._note(
-                f"the {'right' if j is None else 'left'} recording is interrupted: it ends before request {at + 1}"
-            )
+        if other.interrupted and at >= len(other.natives):
+            word = "right" if j is None else "left"
+            self._note(f"the {word} recording is interrupted: it ends after request {len(other.natives)}")
             return
         if self._ignored.covers("requests", at + 1):
             return
@@ -181,8 +187,6 @@ class Talk:
                 self._note(
                     f"request {i + 1} was not answered on the {'left' if left is None else 'right'} when it was interrupted"
                 )
-            return
-        if self._ignored.covers("replies", i + 1):
             return
         seat, found = self._left.seats[i], self._walk.compare(left, right)
         causes = (*request, *self._who_answers(seat))

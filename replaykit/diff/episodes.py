@@ -32,14 +32,13 @@ def compare(
     """
     ignored, walk = ignored or Ignored(), Walk(work_limit)
     found = headers.compare(left.header, right.header, walk, ignored)
-    ids = renumbering.turns(left), renumbering.turns(right)
-    renumbered = renumbering.count(*ids)
-    talk = _talk(left, right, ids if renumbered else (None, None), walk, ignored, found)
+    ids, renumbered = renumbering.renumbered(left, right)
+    talk = _talk(left, right, ids or (None, None), walk, ignored, found)
     found += talk.findings()
     if wire:
         found += wires.compare(left, right, walk, ignored, [f.section for f in found])
     if not left.interrupted and not right.interrupted:
-        ended = results.Results(left, right, ids if renumbered else None, walk, ignored)
+        ended = results.Results(left, right, ids, walk, ignored)
         found += list(results.with_causes(ended.findings(), list(found), ended.same_calls))
     reasons = tuple(_unfinished(left, right, talk, walk))
     status = DIFFERENT if found else UNFINISHED if reasons else SAME

@@ -5,33 +5,46 @@ An id in a history is renamed only if it is the id of the reply it came from; an
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Any
 
 from replaykit.cassette import Cassette
-from replaykit.seats import SeatReply
+from replaykit.seats import ReplyCall, SeatReply
 
 Turns = dict[str, list[list[str]]]
 """Seat -> ids of the calls of each reply that made some, in order."""
 
 
-def turns(cassette: Cassette) -> Turns:
-    """The ids that the seats gave to their tool calls."""
-    found: Turns = {}
+def renumbered(left: Cassette, right: Cassette) -> tuple[tuple[Turns, Turns] | None, int]:
+    """The ids of the calls that both sides make alike, until one makes another call; and how many ids differ there.
+
+    None instead of the ids when no id differs: nothing has to be renamed.
+    """
+    ours, theirs = _calls(left), _calls(right)
+    ids: tuple[Turns, Turns] = ({}, {})
+    for seat in ours.keys() & theirs.keys():
+        alike = list(takewhile(_same_calls, zip(ours[seat], theirs[seat], strict=False)))
+        for side, which in zip(ids, (0, 1), strict=True):
+            side[seat] = [[call.id for call in pair[which]] for pair in alike]
+    count = sum(a != b for seat in ids[0] for a, b in zip(_flat(ids[0][seat]), _flat(ids[1][seat]), strict=True))
+    return (ids if count else None), count
+
+
+def _calls(cassette: Cassette) -> dict[str, list[tuple[ReplyCall, ...]]]:
+    found: dict[str, list[tuple[ReplyCall, ...]]] = {}
     for request in cassette.requests:
         if isinstance(request.outcome, SeatReply) and request.outcome.tool_calls:
-            found.setdefault(request.seat, []).append([call.id for call in request.outcome.tool_calls])
+            found.setdefault(request.seat, []).append(request.outcome.tool_calls)
     return found
 
 
-def count(left: Turns, right: Turns) -> int:
-    """How many calls at the same place carry different ids."""
-    pairs = [
-        (a, b)
-        for seat in left
-        for ours, theirs in zip(left[seat], right.get(seat, []), strict=False)
-        for a, b in zip(ours, theirs, strict=False)
-    ]
-    return sum(a != b for a, b in pairs)
+def _same_calls(pair: tuple[tuple[ReplyCall, ...], tuple[ReplyCall, ...]]) -> bool:
+    left, right = ([(call.name, call.arguments) for call in side] for side in pair)
+    return left == right
+
+
+def _flat(turns: list[list[str]]) -> list[str]:
+    return [id_ for turn in turns for id_ in turn]
 
 
 class Renaming:
@@ -57,12 +70,11 @@ class Renaming:
 
     def reply(self, data: dict, turn: int) -> dict:
         """A reply's plain data with ids by place."""
-        calls = data.get("tool_calls")
-        if not calls:
+        if turn >= len(self._ids):
             return data
-        names = {call["id"]: f"{turn}.{i}" for i, call in enumerate(calls)}
+        names = {call["id"]: f"{turn}.{i}" for i, call in enumerate(data["tool_calls"])}
         side = {"side": {names.get(k, k): v for k, v in data["side"].items()}} if "side" in data else {}
-        return {**data, "tool_calls": [{**call, "id": f"{turn}.{i}"} for i, call in enumerate(calls)], **side}
+        return {**data, "tool_calls": [{**c, "id": names[c["id"]]} for c in data["tool_calls"]], **side}
 
     def _message(self, message: dict, turn: int, waiting: int) -> dict:
         key = (id(message), turn, waiting)
