@@ -12,7 +12,9 @@ from replaykit.store.packing import Lane, Packer, ShapeLane
 TEXTS = st.one_of(st.sampled_from(["", "$", "json", "a text of more than twenty characters"]), st.text(max_size=30))
 LEAVES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), TEXTS)
 VALUES = st.recursive(
-    LEAVES, lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(TEXTS, inner, max_size=4)), max_leaves=12
+    LEAVES,
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(TEXTS, inner, max_size=4)),
+    max_leaves=12,
 )
 ROWS = st.lists(st.dictionaries(TEXTS, VALUES, max_size=3), max_size=5)
 GROWING = st.fixed_dictionaries({"model": TEXTS, "messages": ROWS, "tools": st.one_of(st.none(), ROWS), "more": VALUES})
