@@ -69,10 +69,14 @@ class CassetteSource:
 
 
 class Comparison:
-    """Keeps the record of a replay by comparing it with the cassette's."""
+    """Keeps the record of a replay by comparing it with the cassette's.
 
-    def __init__(self, requests: tuple[RecordedRequest, ...]) -> None:
-        self._requests = requests
+    Args:
+        interrupted: The recording did not end: that more is asked than was recorded is no divergence.
+    """
+
+    def __init__(self, requests: tuple[RecordedRequest, ...], interrupted: bool = False) -> None:
+        self._requests, self._interrupted = requests, interrupted
         self._digests = RequestDigests()
         self.divergences: list[Divergence] = []
         self.asked = 0
@@ -83,8 +87,11 @@ class Comparison:
         Raises:
             ReplayStopped: no request is recorded here, or another seat's.
         """
+        beyond = request.number > len(self._requests)
+        if beyond and self._interrupted:
+            raise ReplayStopped
         self.asked += 1
-        if request.number > len(self._requests):
+        if beyond:
             self.divergences.append(_extra(request, len(self._requests)))
             raise ReplayStopped
         recorded = self._requests[request.number - 1]
@@ -123,7 +130,7 @@ def replay(cassette: Cassette, engine: Engine, fleet: Fleet, name: str) -> Repla
         OfflineViolation: something opened a socket.
     """
     panel = fleet.panel(cassette.panel)
-    comparison = Comparison(cassette.requests)
+    comparison = Comparison(cassette.requests, cassette.interrupted)
     source = CassetteSource(cassette.requests)
     rules = settings.of_header(cassette.header["settings"])
     gateway = Gateway(dict.fromkeys(SEATS, source), comparison, Ledger(budget_of(cassette), lambda: 0.0), rules, lambda: 0.0)
@@ -181,11 +188,14 @@ _RECORDING_ONLY = ("reply.secret_redacted", "import.")
 
 
 def _results(recorded: EpisodeResult, actual: EpisodeResult) -> list[Divergence]:
-    left, right = (canonical.encode(r.to_dict()) for r in (recorded, actual))
+    left, right = recorded.to_dict(), actual.to_dict()
     left["diagnostics"] = [d for d in left["diagnostics"] if not d["name"].startswith(_RECORDING_ONLY)]
-    found = []
     if recorded.db_changes is None:  # a cassette from before rows were recorded: the hash stands for them
         left["db_changes"] = right["db_changes"]
+    if canonical.ordered(left) == canonical.ordered(right):
+        return []
+    left, right = canonical.encode(left), canonical.encode(right)
+    found = []
     for kind, members in _MEMBERS:
         found += _compared(kind, {m: left[m] for m in members}, {m: right[m] for m in members})
     return found

@@ -100,11 +100,12 @@ def test_policy_states_that_part_name_the_turn(recording, runtime, fleet):
 
 
 def test_an_interrupted_recording_is_incomplete_and_not_equal(recording, fleet, tmp_path):
-    data = recording("retail/37")[0].read_bytes()
+    whole = recording("retail/37")[0].read_bytes().splitlines(keepends=True)
     cut = tmp_path / "cut.cassette.jsonl"
-    cut.write_bytes(data[: len(data) * 6 // 10])
-    outcome = replay_many.one(cut, fleet)
-    assert outcome.report.status == "incomplete" and replay_many.exit_code([outcome]) == 3
+    for count in range(1, len(whole)):
+        cut.write_bytes(b"".join(whole[:count]))
+        outcome = replay_many.one(cut, fleet)
+        assert outcome.report.status == "incomplete" and replay_many.exit_code([outcome]) == 3
 
 
 def test_every_flipped_bit_of_a_sample_is_refused(recording, fleet, tmp_path):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import MethodType, SimpleNamespace
 from typing import Any
 
 from replaykit.engine.native import Native
@@ -60,7 +61,7 @@ def evaluate(
     unknown, lost = False, None
     if "NL_ASSERTION" in basis:
         try:
-            parts["judge"] = _judge(native, judge, judge_model).calculate_reward(task=task, full_trajectory=trajectory)
+            parts["judge"] = _judge(native, judge, judge_model)(task=task, full_trajectory=trajectory)
         except TurnLost as end:
             if end.turn.reason != "not_recorded":
                 raise
@@ -71,12 +72,20 @@ def evaluate(
     return Verdict(None if unknown else _product(basis, parts), _plain(basis, parts, unknown), diagnostics, lost)
 
 
-def _judge(native: Native, judge: Callable, judge_model: tuple[str, dict]) -> Any:
-    """tau2's assertion evaluator whose model call is the judge's seat; its module is not touched."""
-    module = native.judge_evaluator
-    method = module.NLAssertionsEvaluator.evaluate_nl_assertions.__func__
-    asked = rebind(method, generate=judge, DEFAULT_LLM_NL_ASSERTIONS=judge_model[0], DEFAULT_LLM_NL_ASSERTIONS_ARGS=judge_model[1])
-    return type("NLAssertionsEvaluator", (module.NLAssertionsEvaluator,), {"evaluate_nl_assertions": classmethod(asked)})
+def _judge(native: Native, judge: Callable, judge_model: tuple[str, dict]) -> Callable[..., Any]:
+    """The verdict of tau2's assertion evaluator with the judge's seat as its model call; its module is not touched.
+
+    Both are class methods; what the first finds on its class is all that it needs of it.
+    """
+    evaluator = native.judge_evaluator.NLAssertionsEvaluator
+    asked = rebind(
+        evaluator.evaluate_nl_assertions.__func__,
+        generate=judge,
+        DEFAULT_LLM_NL_ASSERTIONS=judge_model[0],
+        DEFAULT_LLM_NL_ASSERTIONS_ARGS=judge_model[1],
+    )
+    seated = SimpleNamespace(evaluate_nl_assertions=MethodType(asked, evaluator))
+    return MethodType(evaluator.calculate_reward.__func__, seated)
 
 
 _PART_OF = {"DB": "env", "ENV_ASSERTION": "env", "ACTION": "action", "COMMUNICATE": "communicate", "NL_ASSERTION": "judge"}

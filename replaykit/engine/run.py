@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from replaykit.engine.histories import flipping_once
@@ -36,7 +38,10 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Participants:
-    """Subclasses of tau2's agent, user and orchestrator for one process."""
+    """tau2's agent, user and orchestrator with the seats in them.
+
+    Their classes are made once a process: a class is a cycle, and would keep its episode alive until it is collected.
+    """
 
     native: Native
     guidelines: str
@@ -44,8 +49,14 @@ class Participants:
     def play(self, task: Any, environment: Any, tools: list, seed: int, models: SeatModels, seam: Seam, limits: tuple[int, int]) -> Ended:
         """Run the loop to its end."""
         lost: list[LostTurn] = []
-        agent = self._agent(seam, lost)(tools=tools, domain_policy=environment.get_policy(), llm=models.learner[0], llm_args=models.learner[1])
-        user = self._user(seam, lost)(tools=None, instructions=str(task.user_scenario), llm=models.customer[0], llm_args=models.customer[1])
+        agent = seat_agent(self.native.agent.LLMAgent, self.native.messages)(
+            tools=tools, domain_policy=environment.get_policy(), llm=models.learner[0], llm_args=models.learner[1]
+        )
+        agent.seat(seam.generate_for("learner"), lost)
+        user = seat_user(self.native.user.UserSimulator, self.native.user.UserState, self.native.messages, self.guidelines)(
+            tools=None, instructions=str(task.user_scenario), llm=models.customer[0], llm_args=models.customer[1]
+        )
+        user.seat(seam.generate_for("customer"), lost)
         loop = ordered_loop(self.native.orchestrator.Orchestrator)(
             environment.get_domain_name(), agent, user, environment, task, max_steps=limits[0], max_errors=limits[1], seed=seed
         )
@@ -58,52 +69,65 @@ class Participants:
             trajectory, steps, termination = trajectory[:-1], steps - 1, lost.termination
         return Ended(trajectory, termination, steps, loop.num_errors, loop.agent_state, loop.user_state, environment, lost)
 
-    def _agent(self, seam: Seam, lost: list[LostTurn]) -> type:
-        base, messages = self.native.agent.LLMAgent, self.native.messages
-        asking = _asking(base, seam.generate_for("learner"))
 
-        class SeatAgent(asking):  # type: ignore[misc, valid-type]
-            def generate_next_message(self, message, state):
-                try:
-                    return super().generate_next_message(message, state)
-                except TurnLost as end:
-                    lost.append(end.turn)
-                    return messages.AssistantMessage(role="assistant", content=_STOP), state
-
-            @classmethod
-            def is_stop(cls, message):
-                return bool(lost)
-
-        return SeatAgent
-
-    def _user(self, seam: Seam, lost: list[LostTurn]) -> type:
-        messages, guidelines = self.native.messages, self.guidelines
-        asking = _asking(self.native.user.UserSimulator, seam.generate_for("customer"))
-        state = flipping_once(self.native.user.UserState)
-
-        class SeatUser(asking):  # type: ignore[misc, valid-type]
-            @property
-            def global_simulation_guidelines(self):
-                return guidelines
-
-            get_init_state = rebind(asking.get_init_state, UserState=state)
-
-            def generate_next_message(self, message, state):
-                try:
-                    return super().generate_next_message(message, state)
-                except TurnLost as end:
-                    lost.append(end.turn)
-                    return messages.UserMessage(role="user", content=_STOP), state
-
-        return SeatUser
-
-
-def _asking(base: type, generate: Any) -> type:
-    """tau2's participant whose model call is a seat; the 0.2 line asks in another method than 1.0.1."""
+@cache
+def _asking(base: type) -> type:
+    """tau2's participant whose model call is the seat it is given; the 0.2 line asks in another method than 1.0.1."""
     name = "_generate_next_message" if hasattr(base, "_generate_next_message") else "generate_next_message"
-    return type(base.__name__, (base,), {name: rebind(getattr(base, name), generate=generate)})
+    method = getattr(base, name)
+
+    class Asking(base):  # type: ignore[misc, valid-type]
+        def seat(self, generate: Callable[..., Any], lost: list[LostTurn]) -> None:
+            """Put a seat in: who answers, and where a lost turn is noted."""
+            self.ask, self.lost = rebind(method, generate=generate), lost
+
+    def ask(self, *arguments: Any, **named: Any) -> Any:
+        return self.ask(self, *arguments, **named)
+
+    setattr(Asking, name, ask)
+    return Asking
 
 
+@cache
+def seat_agent(base: type, messages: Any) -> type:
+    """tau2's agent on the learner's seat."""
+
+    class SeatAgent(_asking(base)):  # type: ignore[misc]
+        def generate_next_message(self, message, state):
+            try:
+                return super().generate_next_message(message, state)
+            except TurnLost as end:
+                self.lost.append(end.turn)
+                return messages.AssistantMessage(role="assistant", content=_STOP), state
+
+        def is_stop(self, message):
+            return bool(self.lost)
+
+    return SeatAgent
+
+
+@cache
+def seat_user(base: type, state_class: type, messages: Any, guidelines: str) -> type:
+    """tau2's user simulator on the customer's seat."""
+
+    class SeatUser(_asking(base)):  # type: ignore[misc]
+        get_init_state = rebind(base.get_init_state, UserState=flipping_once(state_class))
+
+        @property
+        def global_simulation_guidelines(self):
+            return guidelines
+
+        def generate_next_message(self, message, state):
+            try:
+                return super().generate_next_message(message, state)
+            except TurnLost as end:
+                self.lost.append(end.turn)
+                return messages.UserMessage(role="user", content=_STOP), state
+
+    return SeatUser
+
+
+@cache
 def ordered_loop(orchestrator: type) -> type:
     """tau2's orchestrator with its trajectory in the order in which messages came about.
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -47,19 +48,23 @@ class SeatMessages:
                 natively the same.
         """
         if seat not in self._histories:
-            self._histories[seat] = Growing(lambda new: [self._native(m) for m in new])
+            self._histories[seat] = Growing(partial(_native_messages, self._types))
         return self._histories[seat](messages)
 
-    def _native(self, message: Any) -> dict:
-        types = self._types
-        if isinstance(message, types.ToolMessage):
-            return {"role": "tool", "content": message.content, "tool_call_id": message.id}
-        calls = getattr(message, "tool_calls", None)
-        if calls is None and not (message.content or "").strip():
-            raise AssertionError(f"a {message.role} message in the history has neither text nor tool calls")
-        if isinstance(message, types.AssistantMessage):
-            return {"role": "assistant", "content": message.content, "tool_calls": [_native_call(c) for c in calls] if calls is not None else None}
-        return {"role": message.role, "content": message.content}
+
+def _native_messages(types: ModuleType, messages: list) -> list[dict]:
+    return [_native(types, message) for message in messages]
+
+
+def _native(types: ModuleType, message: Any) -> dict:
+    if isinstance(message, types.ToolMessage):
+        return {"role": "tool", "content": message.content, "tool_call_id": message.id}
+    calls = getattr(message, "tool_calls", None)
+    if calls is None and not (message.content or "").strip():
+        raise AssertionError(f"a {message.role} message in the history has neither text nor tool calls")
+    if isinstance(message, types.AssistantMessage):
+        return {"role": "assistant", "content": message.content, "tool_calls": [_native_call(c) for c in calls] if calls is not None else None}
+    return {"role": message.role, "content": message.content}
 
 
 def _native_call(call: Any) -> dict:
