@@ -25,12 +25,11 @@ class RequestDigests:
     Messages are recognised by identity: a message dictionary must not be changed after it was given in.
     """
 
-    __slots__ = ("_seats", "_tools", "_tools_bytes")
+    __slots__ = ("_seats", "_tools")
 
     def __init__(self) -> None:
         self._seats: dict[tuple[str, str], _Prefix] = {}
-        self._tools: Any = None
-        self._tools_bytes = b"null"
+        self._tools: dict[str, tuple[Any, bytes]] = {}
 
     def of(self, request: SeatRequest) -> str:
         """The digest of a request; equal to `request_digest`."""
@@ -40,15 +39,16 @@ class RequestDigests:
             prefix = self._seats[key] = _Prefix(*key)
         prefix.extend(request.messages)
         state = prefix.state.copy()
-        state.update(b'],"tools":' + self._encoded_tools(request.tools) + b',"tool_choice":')
+        state.update(b'],"tools":' + self._encoded_tools(request) + b',"tool_choice":')
         state.update(canonical.ordered(request.tool_choice))
         state.update(b',"arguments":' + canonical.ordered(request.arguments) + b"}")
         return state.hexdigest()
 
-    def _encoded_tools(self, tools: Any) -> bytes:
-        if tools is not self._tools:
-            self._tools, self._tools_bytes = tools, canonical.ordered(tools)
-        return self._tools_bytes
+    def _encoded_tools(self, request: SeatRequest) -> bytes:
+        known = self._tools.get(request.seat)
+        if known is None or known[0] is not request.tools:
+            known = self._tools[request.seat] = (request.tools, canonical.ordered(request.tools))
+        return known[1]
 
 
 class _Prefix:

@@ -249,7 +249,9 @@ class Journal:
         return self._asker(number)
 
     def _seat(self, name: str) -> _Seat:
-        return self._seats.setdefault(name, _Seat())
+        if name not in self._seats:
+            self._seats[name] = _Seat()
+        return self._seats[name]
 
     def _write(self, record: dict) -> None:
         new = self._packer.take_new()

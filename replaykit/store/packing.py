@@ -139,7 +139,7 @@ class ShapeLane:
     __slots__ = ("_last",)
 
     def __init__(self) -> None:
-        self._last: dict[Any, tuple[int, Any]] = {}
+        self._last: dict[Any, tuple[int, list]] = {}
 
     def pack(self, number: int, document: Any, packer: Packer, form: str = "") -> dict:
         """Pack a document and remember it for its shape and the form it was written in."""
@@ -147,10 +147,11 @@ class ShapeLane:
             shape = (form, _shape(document))
         except RecursionError:
             return {"is": packer.inline(document)}
-        before, self._last[shape] = self._last.get(shape), (number, document)
+        after = list(leaves(document))
+        before, self._last[shape] = self._last.get(shape), (number, after)
         if before is None:
             return {"is": packer.inline(document)}
-        pairs = enumerate(zip(leaves(before[1]), leaves(document), strict=True))
+        pairs = enumerate(zip(before[1], after, strict=True))
         changed = [part for i, (old, new) in pairs if not _same(old, new) for part in (i, packer.inline(new))]
         return {"like": before[0], **({"leaves": changed} if changed else {})}
 
