@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from replaykit.engine import pins
+from replaykit.engine.protocol import Scenario
 from replaykit.errors import UsageError
 from replaykit.policy import labels, splits
 from replaykit.store import atomic
@@ -69,11 +70,7 @@ def sources(engine: Any, derived: Path | None = None, overrides: Path | None = N
 
 def tasks(engine: Any) -> list[dict]:
     """All upstream tasks of the engine, each with the split that upstream puts it in."""
-    return [
-        {"domain": domain, "id": name, "split": _split(engine, domain, name), "reference_actions": scenario.reference_actions}
-        for domain in pins.DOMAINS
-        for name, scenario in engine.scenarios(domain).items()
-    ]
+    return [_task(engine, scenario) for domain in pins.DOMAINS for scenario in engine.scenarios(domain).values()]
 
 
 def write(folder: Path, texts: tuple[bytes, bytes]) -> None:
@@ -113,15 +110,16 @@ def read_labels(path: Path | None = None) -> dict | None:
         return None
     document = _document(path)
     if not isinstance(document, dict) or document.get("schema") != labels.LABELS_SCHEMA:
-        raise UsageError(f"{path} is not a label file of schema {labels.LABELS_SCHEMA}: build one with 'replaykit labels build'")
+        raise UsageError(f"{path} is no label file of schema {labels.LABELS_SCHEMA}: run 'replaykit labels build'")
     if not _is_whole(document.get("domains")):
         raise UsageError(f"{path} holds entries that are no labels: build it again with 'replaykit labels build'")
     return document
 
 
-def _split(engine: Any, domain: str, task_id: str) -> str:
-    named = engine.domain(domain).files.splits
-    return "test" if task_id in named["test"] else "train"
+def _task(engine: Any, scenario: Scenario) -> dict:
+    domain, name = scenario.domain, scenario.id
+    split = "test" if name in engine.domain(domain).files.splits["test"] else "train"
+    return {"domain": domain, "id": name, "split": split, "reference_actions": scenario.reference_actions}
 
 
 def _is_whole(domains: Any) -> bool:

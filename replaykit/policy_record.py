@@ -39,7 +39,7 @@ def counts(state: dict) -> dict:
     """What a score needs of a final state (`policy.PolicyState.to_dict`), short enough for a cassette's footer.
 
     Returns:
-        ``{"transferred": bool, "violations": {RULE: int}, "format_errors": {KIND: int}}``; what did not occur is absent.
+        ``{"transferred": bool, "violations": {RULE: int}, "format_errors": {KIND: int}}``, without zeros.
 
     Raises:
         KeyError, TypeError: the data is not a policy state.

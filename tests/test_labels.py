@@ -98,7 +98,7 @@ def test_derived_tasks_are_labelled_by_their_own_rules(built):
 
 BAD_OVERRIDES = {
     "without a reason": ('{"domains": {"airline": {"0": {"should_transfer": true}}}}', "no reason"),
-    "for an unknown task": ('{"domains": {"airline": {"x": {"should_transfer": true, "reason": "r"}}}}', "unknown task"),
+    "for an unknown task": ('{"domains": {"airline": {"x": {"should_transfer": true, "reason": "r"}}}}', "unknown"),
     "that is no JSON": ("{", "cannot be read as JSON"),
     "that names a task twice": ('{"domains": {"airline": {"0": {}, "0": {}}}}', "'0' stands twice"),
     "nested without end": ("[" * 100_000, "cannot be read as JSON"),

@@ -14,13 +14,17 @@ from replaykit.errors import ReplaykitError
 # name -> (module, one line for --help). Help of the group is written from this table, so it loads no command.
 COMMANDS = {
     "record": ("replaykit.cli.record", "Record episodes of panels into cassettes."),
-    "diff": ("replaykit.cli.diff", "Say what differs between two runs, and what of it is a cause."),
     "resume": ("replaykit.cli.resume", "Continue an interrupted recording."),
     "replay": ("replaykit.cli.replay", "Replay cassettes offline and compare everything."),
+    "diff": ("replaykit.cli.diff", "Say what differs between two runs, and what of it is a cause."),
     "fork": ("replaykit.cli.fork", "Play a recording up to a request and go live from there."),
     "show": ("replaykit.cli.show", "Print a cassette as a conversation."),
     "view": ("replaykit.cli.view", "Look at episodes in a browser, or write them as one HTML file."),
+    "score": ("replaykit.cli.score", "Score cassettes, panel by panel and arm by arm."),
     "labels": ("replaykit.cli.labels", "Build and check the transfer labels of the tasks."),
+    "import": ("replaykit.cli.import_", "Turn tau2 results files or vcrpy cassettes into cassettes."),
+    "export": ("replaykit.cli.export", "Write tau2 results, vcrpy cassettes or HAR files from cassettes."),
+    "engines": ("replaykit.cli.engines", "Name interpreters that have another tau2."),
     "fleet": ("replaykit.cli.fleet", "Build, verify and show the fleet of panels."),
     "doctor": ("replaykit.cli.doctor", "Name the tau2 engine found, and test it against facts."),
 }

@@ -8,10 +8,11 @@ import click
 
 from replaykit.cli.shared import json_flag, print_json
 
-_derived = click.option("--derived", type=click.Path(path_type=Path), metavar="FILE", help="Derived tasks (see docs/policy.md).")
+_FILE = click.Path(path_type=Path)
+_derived = click.option("--derived", type=_FILE, metavar="FILE", help="Derived tasks (see docs/policy.md).")
 _overrides = click.option(
     "--overrides",
-    type=click.Path(path_type=Path),
+    type=_FILE,
     metavar="FILE",
     help="Corrections after a hand check.  [default: data/manifests/label_overrides_v1.json, if it is there]",
 )
@@ -32,7 +33,7 @@ def command() -> None:
 @command.command()
 @_derived
 @_overrides
-@click.option("--out", type=click.Path(path_type=Path), default=Path("data/manifests"), show_default=True, help="Folder to write into.")
+@click.option("--out", type=_FILE, default=Path("data/manifests"), show_default=True, help="Folder to write into.")
 def build(derived: Path | None, overrides: Path | None, out: Path) -> None:
     """Write labels_v1.json and splits_v1.json from the engine's scenarios. Building twice gives the same bytes."""
     from replaykit import engine, labels_build
@@ -46,7 +47,7 @@ def build(derived: Path | None, overrides: Path | None, out: Path) -> None:
 @command.command()
 @_derived
 @_overrides
-@click.option("--dir", "folder", type=click.Path(path_type=Path), help="Folder of the manifests.  [default: data/manifests here, else replaykit's own]")
+@click.option("--dir", "folder", type=_FILE, help="Their folder.  [default: data/manifests here, else replaykit's own]")
 @json_flag
 def check(derived: Path | None, overrides: Path | None, folder: Path | None, as_json: bool) -> int:
     """Build both manifests again and compare. Exit 1 on a difference.
@@ -75,5 +76,6 @@ def _said(text: bytes) -> str:
     entries = [entry for tasks in json.loads(text)["domains"].values() for entry in tasks.values()]
     rules = Counter(entry["rule"] for entry in entries)
     corrected = sum("override" in entry for entry in entries)
-    parts = [*(f"{count} {rule}" for rule, count in rules.items()), *([f"{corrected} corrected by hand"] if corrected else [])]
+    parts = [f"{count} {rule}" for rule, count in rules.items()]
+    parts += [f"{corrected} corrected by hand"] if corrected else []
     return f"{len(entries)} labels ({', '.join(parts)})"

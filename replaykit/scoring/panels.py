@@ -25,10 +25,11 @@ def score_panels(trials: Iterable[Trial], ks: Sequence[int] = (1,)) -> list[dict
         ks: The k of the reliability figures.
 
     Returns:
-        One dictionary per panel, arm and conditions, in panel order: ``panel``, ``arm``, ``component``,
-        ``conditions_digest``, ``trials``, ``graded``, ``successes``, ``success_rule``, ``rewards``, ``mean_reward``,
-        ``reliability``, ``transfer``, ``violations``, ``format_errors``, ``terminations``, ``diagnostics``,
-        ``requests``, ``seats``, ``repeated_seeds``.
+        One dictionary per panel, arm and conditions, in panel order: ``panel``, ``arm``, ``controls`` (the sets of
+        controls at its seats), ``component``, ``conditions_digest``, ``trials``, ``graded``, ``successes``,
+        ``success_rule``, ``rewards``, ``mean_reward``, ``reliability``, ``reliability_rule``, ``transfer``,
+        ``violations``, ``format_errors``, ``terminations``, ``diagnostics``, ``requests``, ``seats``,
+        ``repeated_seeds``.
 
     Raises:
         UsageError: a k is below 1.
@@ -92,6 +93,7 @@ def _score(trials: list[Trial], conditions_digest: str, ks: Sequence[int]) -> di
     return {
         "panel": trials[0].panel,
         "arm": trials[0].arm,
+        "controls": sorted({trial.controls for trial in trials if trial.controls is not None}),
         "component": trials[0].component,
         "conditions_digest": conditions_digest,
         "trials": len(trials),

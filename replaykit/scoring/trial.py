@@ -81,6 +81,7 @@ class Trial:
         requests: Requests the budget was debited for, by seat.
         seats: What each seat used.
         source: Where the trial was read from, for people.
+        controls: The set of labelled offline controls at the seats, or None: there were none.
     """
 
     panel: str
@@ -101,6 +102,7 @@ class Trial:
     requests: Mapping[str, int] = field(default_factory=dict)
     seats: Mapping[str, SeatUse] = field(default_factory=dict)
     source: str = ""
+    controls: str | None = None
 
     @property
     def graded(self) -> bool:

@@ -1,0 +1,78 @@
+"""What the seats used in one episode, counted reply by reply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from replaykit.scoring.trial import SeatUse, seat_use
+from replaykit.seats import SEATS, SeatFailure, SeatReply
+
+COUNTS = ("requests", "replies", "failures", "maybe_charged", "tokens_not_reported", "cost_not_reported")
+SUMS = ("prompt_tokens", "completion_tokens", "cost")
+
+# Failures after which a provider may have answered, and so may charge: what it used is not reported.
+_MAYBE_CHARGED = ("unreachable", "deadline", "malformed")
+
+
+@dataclass(slots=True)
+class Tally:
+    """What the seats used, by seat; a count that no reply reported is None, never 0.
+
+    Attributes:
+        seats: By seat ``requests`` (asked), ``replies``, ``failures``, ``maybe_charged`` (failures that may have cost
+            something), ``prompt_tokens``, ``completion_tokens``, ``cost`` (US dollars), and ``tokens_not_reported``,
+            ``cost_not_reported``: how many replies and failures that may have cost something said nothing.
+    """
+
+    seats: dict[str, dict[str, Any]]
+
+    @classmethod
+    def empty(cls) -> Tally:
+        """Nothing yet."""
+        return cls({seat: dict.fromkeys(COUNTS, 0) | dict.fromkeys(SUMS) for seat in SEATS})
+
+    def request(self, seat: str) -> None:
+        """Count one request."""
+        self.seats[seat]["requests"] += 1
+
+    def end(self, seat: str, reason: str) -> None:
+        """Count the end of a request that was not sent; one that the budget did not allow was not even asked."""
+        self.seats[seat]["requests"] -= reason == "budget"
+
+    def reply(self, seat: str, reply: SeatReply) -> None:
+        """Count one reply."""
+        self.seats[seat]["replies"] += 1
+        self._add(seat, seat_use([(reply.usage, reply.cost)]))
+
+    def failure(self, seat: str, failure: SeatFailure) -> None:
+        """Count one failure."""
+        self.seats[seat]["failures"] += 1
+        if failure.kind in _MAYBE_CHARGED:
+            self.seats[seat]["maybe_charged"] += 1
+            self._add(seat, seat_use([(None, None)]))
+
+    def _add(self, seat: str, use: SeatUse) -> None:
+        row = self.seats[seat]
+        for key in ("tokens_not_reported", "cost_not_reported"):
+            row[key] += getattr(use, key)
+        for key in SUMS:
+            value = getattr(use, key)
+            if value is not None:
+                row[key] = (row[key] or 0) + value
+
+
+def use_of(row: Mapping[str, Any]) -> SeatUse:
+    """A row of a tally as `SeatUse`.
+
+    Raises:
+        KeyError: a member is missing.
+        ValueError: one is no count.
+    """
+    if any(type(row[key]) is not int or row[key] < 0 for key in COUNTS):
+        raise ValueError("a seat's usage holds what is no count")
+    if any(not isinstance(row[key], (int, float, type(None))) or isinstance(row[key], bool) for key in SUMS):
+        raise ValueError("a seat's usage holds a sum that is no number")
+    replies = row["replies"] + row["maybe_charged"]
+    return SeatUse(replies, *(row[key] for key in SUMS), row["tokens_not_reported"], row["cost_not_reported"])
