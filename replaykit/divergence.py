@@ -21,6 +21,8 @@ KINDS = (
     "lost_turn",
     "reference_actions",
     "diagnostics",
+    "wire_request",     # the transport builds another wire request now
+    "wire_reply",       # the transport reads another reply in the recorded response now
     "raised",           # the engine raised where the recording did not
 )
 
@@ -62,6 +64,7 @@ class ReplayReport:
         checked: Names of the comparisons that were made, in order.
         divergences: All that were found; the first is the one to look at.
         notes: What differs in the environment without being a divergence, e.g. another engine.
+        engine: Identity of the engine that replayed (`EngineIdentity.to_dict`).
     """
 
     cassette: str
@@ -75,6 +78,7 @@ class ReplayReport:
     final_db_hash: str | None = None
     reward: float | None = None
     termination: str | None = None
+    engine: dict | None = None
 
     def to_dict(self) -> dict:
         """Plain data in a fixed key order."""
@@ -90,4 +94,15 @@ class ReplayReport:
             "final_db_hash": self.final_db_hash,
             "reward": self.reward,
             "termination": self.termination,
+            "engine": self.engine,
         }
+
+    @classmethod
+    def from_dict(cls, data: dict) -> ReplayReport:
+        """Undo `to_dict`.
+
+        Raises:
+            KeyError, TypeError: the data is not a report.
+        """
+        divergences = tuple(Divergence(**d) for d in data["divergences"])
+        return cls(**{**data, "divergences": divergences, "checked": tuple(data["checked"]), "notes": tuple(data["notes"])})

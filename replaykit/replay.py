@@ -8,9 +8,10 @@ that a report also says what became of the rest; the first divergence is the one
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from replaykit import canonical, difference, policy, policy_record, settings
+from replaykit import canonical, difference, policy, policy_record, settings, wire_replay
 from replaykit.budget import Budget, BudgetSpent, Ledger
 from replaykit.cassette import Cassette, RecordedRequest
 from replaykit.divergence import Divergence, ReplayReport
@@ -119,11 +120,15 @@ class Comparison:
         self.divergences.append(Divergence("request", "", None, end, sentence, self._requests[number - 1].seat, number))
 
 
-def replay(cassette: Cassette, engine: Engine, fleet: Fleet, name: str) -> ReplayReport:
+LEVELS = ("seat", "wire")
+
+
+def replay(cassette: Cassette, engine: Engine, fleet: Fleet, name: str, level: str = "seat") -> ReplayReport:
     """Replay a cassette and report.
 
     Args:
         name: How the report names it (the path as the user gave it).
+        level: ``seat``, or ``wire``: run the transports' own code on the recorded HTTP as well.
 
     Raises:
         UsageError: its panel is not in the fleet.
@@ -133,7 +138,8 @@ def replay(cassette: Cassette, engine: Engine, fleet: Fleet, name: str) -> Repla
     comparison = Comparison(cassette.requests, cassette.interrupted)
     source = CassetteSource(cassette.requests)
     rules = settings.of_header(cassette.header["settings"])
-    gateway = Gateway(dict.fromkeys(SEATS, source), comparison, Ledger(budget_of(cassette), lambda: 0.0), rules, lambda: 0.0)
+    wire = wire_replay.WireReplay(cassette, source) if level == "wire" else None
+    gateway = Gateway(dict.fromkeys(SEATS, wire or source), comparison, Ledger(budget_of(cassette), lambda: 0.0), rules, lambda: 0.0)
     result = None
     with offline():
         try:
@@ -144,7 +150,24 @@ def replay(cassette: Cassette, engine: Engine, fleet: Fleet, name: str) -> Repla
     if result is not None:
         result.diagnostics.extend(gateway.diagnostics)
         divergences = [*divergences, *_after(cassette, comparison, result, engine, panel)]
-    return _report(cassette, name, divergences, comparison.asked, result, engine, fleet)
+    report = _report(cassette, name, divergences, comparison.asked, result, engine, fleet)
+    return report if wire is None else _with_wire(report, wire)
+
+
+def _with_wire(report: ReplayReport, wire: wire_replay.WireReplay) -> ReplayReport:
+    """The report with what the transports showed; a level on which nothing was run again is not complete."""
+    notes = [*report.notes, *wire.notes]
+    if not wire.checked:
+        notes.append("no wire exchange could be run again, so nothing is known of the wire")
+    is_whole = wire.checked and wire.whole
+    status = "diverged" if wire.divergences else report.status if is_whole or report.status == "diverged" else "incomplete"
+    return replace(
+        report,
+        status=status,
+        checked=(*report.checked, *(wire_replay.CHECKS if wire.checked else ())),
+        divergences=(*report.divergences, *wire.divergences),
+        notes=tuple(notes),
+    )
 
 
 def _after(cassette: Cassette, comparison: Comparison, result: EpisodeResult, engine: Engine, panel: Any) -> list[Divergence]:
@@ -266,6 +289,7 @@ def _report(
         final_db_hash=result.final_db_hash if result else None,
         reward=result.reward if result else None,
         termination=result.termination if result else None,
+        engine=engine.identity.to_dict(),
     )
 
 

@@ -48,23 +48,24 @@ def find(paths: Iterable[Path]) -> list[Path]:
     return files
 
 
-def run(files: list[Path], fleet: Fleet, jobs: int, watch: Any) -> list[Outcome]:
+def run(files: list[Path], fleet: Fleet, jobs: int, watch: Any, level: str = "seat") -> list[Outcome]:
     """Replay every file; a file that cannot be read does not stop the others.
 
     Args:
         watch: Told when a cassette is done (`step(errors=bool)`).
+        level: See `replay.replay`.
     """
     engine.load()
     if jobs > 1 and len(files) > 1:
-        return _in_processes(files, fleet, jobs, watch)
-    return [_watched(one(path, fleet), watch) for path in files]
+        return _in_processes(files, fleet, jobs, watch, level)
+    return [_watched(one(path, fleet, level), watch) for path in files]
 
 
-def one(path: Path, fleet: Fleet) -> Outcome:
+def one(path: Path, fleet: Fleet, level: str = "seat") -> Outcome:
     """Replay one file."""
     name = str(path)
     try:
-        return Outcome(name, replay(reader.read(path), engine.load(), fleet, name))
+        return Outcome(name, replay(reader.read(path), engine.load(), fleet, name, level))
     except EngineNotReady:
         raise
     except ReplaykitError as error:
@@ -83,26 +84,27 @@ def _watched(outcome: Outcome, watch: Any) -> Outcome:
     return outcome
 
 
-def _in_processes(files: list[Path], fleet: Fleet, jobs: int, watch: Any) -> list[Outcome]:
+def _in_processes(files: list[Path], fleet: Fleet, jobs: int, watch: Any, level: str) -> list[Outcome]:
     """Forked workers share the engine and its databases, which are already loaded; elsewhere each loads its own."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
     context = multiprocessing.get_context(method)
-    with ProcessPoolExecutor(min(jobs, len(files)), mp_context=context, initializer=_set_fleet, initargs=(fleet.to_dict(),)) as pool:
+    with ProcessPoolExecutor(min(jobs, len(files)), mp_context=context, initializer=_set_fleet, initargs=(fleet.to_dict(), level)) as pool:
         return [_watched(outcome, watch) for outcome in pool.map(_in_worker, files, chunksize=1)]
 
 
 _fleet: Fleet | None = None
+_level = "seat"
 
 
-def _set_fleet(document: dict) -> None:
-    global _fleet
+def _set_fleet(document: dict, level: str) -> None:
+    global _fleet, _level
     from replaykit import fleet
 
-    _fleet = fleet.parse(document)
+    _fleet, _level = fleet.parse(document), level
 
 
 def _in_worker(path: Path) -> Outcome:
-    return one(path, _fleet)
+    return one(path, _fleet, _level)

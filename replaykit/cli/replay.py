@@ -15,8 +15,21 @@ from replaykit.cli.shared import fleet_option, load_fleet, print_json, write_res
 @click.option("--json", "json_path", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE", help="Write a JSON report; - for standard output.")
 @click.option("--junit", "junit_path", type=click.Path(path_type=Path), metavar="FILE", help="Write a JUnit report.")
 @click.option("--bisect", is_flag=True, help="Exit 0, 1 or 125, for 'git bisect run'.")
+@click.option("--engine", "engine_name", metavar="NAME", help="Replay under a named interpreter (see 'replaykit engines').")
+@click.option(
+    "--level", type=click.Choice(["seat", "wire"]), default="seat", show_default=True, help="wire: run the transports' code again too."
+)
 @fleet_option
-def command(paths: tuple[Path, ...], jobs: int, json_path: Path | None, junit_path: Path | None, bisect: bool, fleet_path: Path | None) -> int:
+def command(
+    paths: tuple[Path, ...],
+    jobs: int,
+    json_path: Path | None,
+    junit_path: Path | None,
+    bisect: bool,
+    engine_name: str | None,
+    level: str,
+    fleet_path: Path | None,
+) -> int:
     """Replay cassettes offline and compare everything.
 
     PATH is a cassette or a folder of them. Exit 1 on any divergence, 3 when a recording is interrupted, 5 when a file
@@ -26,6 +39,8 @@ def command(paths: tuple[Path, ...], jobs: int, json_path: Path | None, junit_pa
     Examples:
       replaykit replay recordings
       replaykit replay cassettes -j 2 --junit replay.xml
+      replaykit replay cassettes --level wire
+      replaykit replay cassettes --engine tau2-1.0.1 --json other.json
       git bisect run replaykit replay cassettes --bisect
     """
     from replaykit import replay_many
@@ -33,12 +48,22 @@ def command(paths: tuple[Path, ...], jobs: int, json_path: Path | None, junit_pa
 
     files = replay_many.find(paths)
     with Progress("cassettes", len(files)) as progress:
-        outcomes = replay_many.run(files, load_fleet(fleet_path), jobs, progress)
+        if engine_name is None:
+            outcomes = replay_many.run(files, load_fleet(fleet_path), jobs, progress, level)
+        else:
+            outcomes = _elsewhere(engine_name, paths, fleet_path, jobs, level)
     _write(outcomes, json_path, junit_path)
     if str(json_path) != "-":
         _print(outcomes)
     code = replay_many.exit_code(outcomes)
     return {0: 0, 1: 1}.get(code, 125) if bisect else code
+
+
+def _elsewhere(name: str, paths: tuple[Path, ...], fleet_path: Path | None, jobs: int, level: str) -> list:
+    from replaykit import engines
+    from replaykit.store import fleet_file
+
+    return engines.replay(name, paths, fleet_file.locate(fleet_path), jobs, level)
 
 
 def _write(outcomes: list, json_path: Path | None, junit_path: Path | None) -> None:
