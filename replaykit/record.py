@@ -18,9 +18,9 @@ from replaykit.episode import Diagnostic, EpisodeResult
 from replaykit.fleet import Fleet, Panel
 from replaykit.fleet_build import trial_seed
 from replaykit.gateway import Gateway, Record
-from replaykit.scoring import SeatUse, seat_use
+from replaykit.scoring.tally import Tally
 from replaykit.seating import Seating
-from replaykit.seats import SEATS, ReplySource, SeatFailure, SeatReply, SeatRequest, TransportRequest, WireExchange
+from replaykit.seats import ReplySource, SeatFailure, SeatReply, SeatRequest, TransportRequest, WireExchange
 from replaykit.settings import TAU3_TEXT_1
 
 
@@ -49,51 +49,6 @@ class CleanReplies:
         return SeatReply.from_dict(clean)
 
 
-# Failures after which a provider may have answered, and so may charge: what it used is not reported.
-_MAYBE_CHARGED = ("unreachable", "deadline", "malformed")
-
-
-@dataclass(slots=True)
-class Tally:
-    """What the seats used, by seat; a count that no reply reported is None, never 0.
-
-    Attributes:
-        seats: By seat ``requests`` (asked), ``replies``, ``failures``, ``maybe_charged`` (failures that may have cost
-            something), ``prompt_tokens``, ``completion_tokens``, ``cost`` (US dollars), and ``tokens_not_reported``,
-            ``cost_not_reported``: how many replies and failures that may have cost something said nothing.
-    """
-
-    seats: dict[str, dict[str, Any]]
-
-    @classmethod
-    def empty(cls) -> Tally:
-        """Nothing yet."""
-        counted = ("requests", "replies", "failures", "maybe_charged", "tokens_not_reported", "cost_not_reported")
-        sums = ("prompt_tokens", "completion_tokens", "cost")
-        return cls({seat: dict.fromkeys(counted, 0) | dict.fromkeys(sums) for seat in SEATS})
-
-    def reply(self, seat: str, reply: SeatReply) -> None:
-        """Count one reply."""
-        self.seats[seat]["replies"] += 1
-        self._add(seat, seat_use([(reply.usage, reply.cost)]))
-
-    def failure(self, seat: str, failure: SeatFailure) -> None:
-        """Count one failure."""
-        self.seats[seat]["failures"] += 1
-        if failure.kind in _MAYBE_CHARGED:
-            self.seats[seat]["maybe_charged"] += 1
-            self._add(seat, seat_use([(None, None)]))
-
-    def _add(self, seat: str, use: SeatUse) -> None:
-        row = self.seats[seat]
-        for key in ("tokens_not_reported", "cost_not_reported"):
-            row[key] += getattr(use, key)
-        for key in ("prompt_tokens", "completion_tokens", "cost"):
-            value = getattr(use, key)
-            if value is not None:
-                row[key] = (row[key] or 0) + value
-
-
 class Keeping:
     """A record that also counts: what a journal is told, and what the seats used.
 
@@ -110,7 +65,7 @@ class Keeping:
     def request(self, request: SeatRequest) -> None:
         """A native request."""
         self._seat[request.number] = request.seat
-        self.tally.seats[request.seat]["requests"] += 1
+        self.tally.request(request.seat)
         self._journal.request(request)
         self._on_request()
 
@@ -129,8 +84,8 @@ class Keeping:
         self._journal.failure(number, failure)
 
     def end(self, number: int, end: dict[str, Any]) -> None:
-        """A request that was not sent; one that the budget did not allow was not even asked."""
-        self.tally.seats[self._seat[number]]["requests"] -= end["reason"] == "budget"
+        """A request that was not sent."""
+        self.tally.end(self._seat[number], end["reason"])
         self._journal.end(number, end)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from replaykit import transports
@@ -42,15 +42,20 @@ class Seating:
         return self.header["arm"]["name"]
 
 
-def from_arm(arm: Arm, sender: Sender, environment: Mapping[str, str] = os.environ) -> Seating:
+def from_arm(
+    arm: Arm, sender: Sender, environment: Mapping[str, str] = os.environ, seats: Sequence[str] = SEATS
+) -> Seating:
     """Seats as an arm file says.
+
+    Args:
+        seats: Those that get a source; the others are answered from outside.
 
     Raises:
         UsageError: a transport is unknown or an environment variable is not set.
     """
-    secrets = {seat: _key(arm.seat(seat), seat, environment) for seat in SEATS}
-    sources = {seat: _source(arm.seat(seat), secrets[seat], sender) for seat in SEATS}
-    header = arm.header() | {"controls": None, "transports": {seat: _identity(sources[seat]) for seat in SEATS}}
+    secrets = {seat: _key(arm.seat(seat), seat, environment) for seat in seats}
+    sources = {seat: _source(arm.seat(seat), secrets[seat], sender) for seat in seats}
+    header = arm.header() | {"controls": None, "transports": {seat: _identity(sources[seat]) for seat in seats}}
     models = SeatModels(*[(arm.seat(seat).model, dict(arm.seat(seat).arguments)) for seat in SEATS])
     return Seating(sources, models, header, tuple(s for s in secrets.values() if s))
 
