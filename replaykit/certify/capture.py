@@ -52,7 +52,7 @@ class Context:
 
     def key(self, case: str) -> str:
         """The credential of a case; it is no secret worth keeping, and yet appears in no evidence."""
-        return "sk-rk" + canonical.sha256(self.entropy + case.encode())[:40]
+        return "control" + canonical.sha256(self.entropy + case.encode())[:40]
 
 
 class Log:
@@ -112,8 +112,12 @@ def identities() -> dict[str, Identity]:
     return {s: Identity("probe", "one-answer", s, (Reply(ANSWERS[s]),), members.get(s)) for s in SEATS}
 
 
-def schedule(steps: tuple[Step, ...]) -> Schedule:
-    """The faults of the steps by seat and ordinal; steps that must not reach the wire have no ordinal."""
+def schedule(steps: tuple[Step, ...], again: int = 0) -> Schedule:
+    """The faults of the steps by seat and ordinal; steps that must not reach the wire have no ordinal.
+
+    Args:
+        again: For how many further requests the last step's fault goes on, for transports that ask again.
+    """
     faults: dict[str, dict[int, Fault]] = {}
     counts = dict.fromkeys(SEATS, 0)
     for step in steps:
@@ -122,6 +126,9 @@ def schedule(steps: tuple[Step, ...]) -> Schedule:
         counts[step.seat] += 1
         if step.fault is not None:
             faults.setdefault(step.seat, {})[counts[step.seat]] = step.fault
+    for further in range(1, again + 1):
+        seat = steps[-1].seat
+        faults[seat][counts[seat] + further] = steps[-1].fault  # type: ignore[assignment]
     return Schedule(faults)
 
 
@@ -151,13 +158,12 @@ class Bench:
         case: Name of the case.
         steps: All steps, twins included.
         options: See `probe.Probe`.
-        always: A fault for every request of a seat without one of its own.
     """
 
-    def __init__(self, case: str, steps: tuple[Step, ...], options: Any, subject: Subject, context: Context, always: Any = None) -> None:
+    def __init__(self, case: str, steps: tuple[Step, ...], options: Any, subject: Subject, context: Context) -> None:
         self.case, self.steps, self.options, self.subject, self.context = case, steps, options, subject, context
         self.canary = Canary(context.key(case))
-        self.schedule = Schedule(schedule(steps).faults, always or {})
+        self.schedule = schedule(steps, options.get("again", 0))
         self._records: list[dict] = [{"step": s.name, "skipped": True, "exchanges": [], "began_us": NEVER, "ended_us": NEVER} for s in steps]
         self._stack = ExitStack()
         self.offset = 0
@@ -222,7 +228,7 @@ class Bench:
         return {
             "case": self.case,
             "steps": self._records,
-            "wire": [self._exchange(e) for e in exchanges],
+            "wire": [plain_exchange(e, self.canary, self._began) for e in exchanges],
             "connections": [self._connection(c) for c in self.provider.connections],
             "labels": {s: self.subject.layer.label(i) for s, i in identities().items()},
             "cassette": self._cassette(),
@@ -304,14 +310,6 @@ class Bench:
         data = self._path.read_bytes()
         return {"bytes": len(data), "canary": self.canary.found(data)}
 
-    def _exchange(self, exchange: Exchange) -> dict:
-        data = {k: getattr(exchange, k) for k in _KEPT}
-        data["request"] = plain_bytes(self.canary.mask(exchange.request))
-        data["response"] = plain_bytes(self.canary.mask(exchange.response))
-        data["request_sha256"] = canonical.sha256(exchange.body())
-        data["response_sha256"] = canonical.sha256(exchange.response.partition(b"\r\n\r\n")[2])
-        return data | {"times_us": {k: self._us(v) for k, v in exchange.times.items()}}
-
     def _connection(self, connection: Any) -> dict:
         closed = None if connection.closed_s is None else self._us(connection.closed_s)
         return {"id": connection.id, "opened_us": self._us(connection.opened_s), "closed_us": closed, "closed_by": connection.closed_by}
@@ -321,6 +319,16 @@ class Bench:
 
     def _now(self) -> int:
         return self._us(time.monotonic())
+
+
+def plain_exchange(exchange: Exchange, canary: Canary, began_s: float) -> dict:
+    """An exchange of the control's journal as JSON data, the key masked, times in microseconds since a moment."""
+    data = {k: getattr(exchange, k) for k in _KEPT}
+    data["request"] = plain_bytes(canary.mask(exchange.request))
+    data["response"] = plain_bytes(canary.mask(exchange.response))
+    data["request_sha256"] = canonical.sha256(exchange.body())
+    data["response_sha256"] = canonical.sha256(exchange.response.partition(b"\r\n\r\n")[2])
+    return data | {"times_us": {k: round((v - began_s) * 1e6) for k, v in exchange.times.items()}}
 
 
 _KEPT = (

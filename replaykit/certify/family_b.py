@@ -51,7 +51,7 @@ def members_declared(seen: Seen, profile: Profile) -> None:
         Failed: ``undeclared_key``.
     """
     extra = reading.undeclared_members(seen.only().body, profile)
-    asked = set(seen.step.settings or ()) or None
+    asked = None if seen.step.settings is None else set(seen.step.settings)
     sent = set(reading.settings(seen.only().body, profile))
     extra += sorted(sent - asked) if asked is not None else []
     if extra:

@@ -161,6 +161,30 @@ def _judge_twice(views: Views) -> None:
         seen.only()
 
 
+STREAMS = {
+    "whole": 'data: {"id":"x","choices":[{"index":0,"delta":{"role":"assistant","content":"Half"}}]}\n\ndata: [DONE]\n\n',
+    "no-end": 'data: {"id":"x","choices":[{"index":0,"delta":{"content":"Half"}}]}\r\n\r\n',
+    "comments": ': keep-alive\n\ndata: {"id":"x","choices":[{"delta":{"content":"Half"}}]}\n\ndata: {broken\n\n',
+}
+
+
+def _streams(profile: Profile) -> list[Probe]:
+    raw = [_faulty(f"stream-{n}", Fault("raw", {"body": t, "content_type": "text/event-stream"})) for n, t in STREAMS.items()]
+    return [Probe("streams", (_faulty("stream-reply", Fault("event_stream")), *raw))]
+
+
+def _judge_streams(views: Views) -> None:
+    if views.profile.streaming:
+        raise Unseen("the control provider offers no streams, so a transport that declares them cannot be seen to read one")
+    for seen in views.steps:
+        if seen.only().body.get("stream"):
+            raise Failed("stream_asked", seen.step.name)
+        if seen.reply is not None:
+            raise Failed("stream_merged", f"{seen.step.name}: {str(seen.reply.content)[:40]!r}")
+        if seen.outcome not in FAILED:
+            raise Failed("malformed_unclassified", f"{seen.step.name}: {seen.outcome}")
+
+
 def _crowd(profile: Profile) -> list[Probe]:
     steps = [
         Step(f"caller-{i}", SEATS[i % 2], hello(SEATS[i % 2], f"I am caller {i}."), group="crowd",
@@ -211,6 +235,7 @@ def checks() -> list[Check]:
         Check("C34", "a failed first attempt stays in the evidence", "MUST", "transport",
               ("first_attempt_hidden",), _first_attempt, _judge_first_attempt),
         Check("C35", "the same request twice is sent twice", "MUST", "transport", ("memoized",), _twice, _judge_twice),
-        Check("C36", "a stream gives the same result as a whole reply", "MUST", "transport", ("stream_merged",)),
+        Check("C36", "no stream is asked for unless declared, and one that comes anyway is never merged into an answer", "MUST", "transport",
+              ("stream_merged", "stream_asked"), _streams, _judge_streams),
         Check("C37", "calls at the same time each get their own answer", "MUST", "transport", ("crossed",), _crowd, _judge_crowd),
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from replaykit.certify import known_panels
 from replaykit.certify.capture import Bench, Context
 from replaykit.certify.check import Check
 from replaykit.certify.finding import Failed, Unseen
-from replaykit.certify.panels import CHANGES, PanelViews, _Episode
+from replaykit.certify.panels import CHANGES, Episode, PanelViews, shared_provider
 from replaykit.certify.probe import Probe, Step, hello, says, with_twins
 from replaykit.certify.profile import Profile
 from replaykit.certify.replaying import ENVIRONMENTS
@@ -87,12 +87,12 @@ def _tampered(profile: Profile) -> list[Probe]:
 
 
 def _tampering(check: str, probe: Probe, subject: Subject, context: Context) -> dict:
-    with Bench(f"{check}-{probe.name}", with_twins(probe), {}, subject, context) as bench, tempfile.TemporaryDirectory() as name:
+    with shared_provider(context) as context, Bench(f"{check}-{probe.name}", with_twins(probe), {}, subject, context) as bench, tempfile.TemporaryDirectory() as name:
         bench.ask_all()
         folder, fleet = Path(name), known_panels.fleet()
         for panel, file in zip(fleet.panels, ("a", "b"), strict=True):
             path = folder / f"{file}.cassette.jsonl"
-            _Episode(panel, subject, context, known_panels.engine(subject), fleet, path).record()
+            Episode(panel, subject, context, known_panels.engine(subject), fleet, path).record()
         return bench.capture() | {"read": read_tampered(folder, subject)}
 
 

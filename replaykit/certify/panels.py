@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from replaykit import canonical
 from replaykit import record as recording
 from replaykit.cassette import Cassette
 from replaykit.certify import family_b
-from replaykit.certify.capture import Bench, Context
+from replaykit.certify.capture import Bench, Context, plain_exchange
 from replaykit.certify.control import RoutedProvider
 from replaykit.certify.family_d import SYNTHETIC
 from replaykit.certify.finding import Failed, Unseen
@@ -25,7 +26,7 @@ from replaykit.certify.views import Exchange, Seen, Views
 from replaykit.controls import identities
 from replaykit.engine.protocol import Engine, SeatModels
 from replaykit.episode import EpisodeResult, LostTurn, TurnLost
-from replaykit.errors import OfflineViolation, ReplaykitError
+from replaykit.errors import InternalError, OfflineViolation, ReplaykitError
 from replaykit.fleet import Fleet, Panel
 from replaykit.seating import Seating
 from replaykit.seats import SEATS, SeatReply, SeatRequest
@@ -41,7 +42,12 @@ def case_name(panel_id: str, part: str) -> str:
     return f"panel-{panel_id.replace('/', '-')}-{part}"
 
 
-def steps(cassette: Cassette) -> tuple[Step, ...]:
+def file_name(panel_id: str) -> str:
+    """The file of a panel's cassette within a run."""
+    return f"{panel_id.replace('/', '-')}.cassette.jsonl"
+
+
+def steps(cassette: Cassette, profile: Profile) -> tuple[Step, ...]:
     """What is asked of a panel beside its episode, from the panel's own native requests."""
     native = {r.seat: r.native for r in reversed(cassette.requests)}
     if "learner" not in native or "customer" not in native:
@@ -54,7 +60,7 @@ def steps(cassette: Cassette) -> tuple[Step, ...]:
         Step("sentinel-learner", "learner", learner.messages, tools=tools, settings=own),
         Step("sentinel-customer", "customer", customer.messages, settings=own),
         Step("falsy", "learner", short, settings=dict(family_b.FALSY)),
-        Step("minimal", "learner", short, settings={"max_output_tokens": 64}),
+        Step("minimal", "learner", short, settings={"max_output_tokens": 64} if profile.wire == "anthropic-messages" else {}),
         *family_b.unsupported_steps(short),
         *family_b.served_steps(),
     ]
@@ -74,69 +80,66 @@ def capture(panel: Panel, subject: Subject, context: Context, engine: Engine, fl
 
 
 def _performed(panel: Panel, subject: Subject, context: Context, engine: Engine, fleet: Fleet, cassettes: Path) -> dict:
-    path = cassettes / f"{panel.id.replace('/', '-')}.cassette.jsonl"
-    episode = _Episode(panel, subject, context, engine, fleet, path)
-    wire = episode.record()
-    cassette = subject.layer.read(path)
-    probe = Probe("settings", steps(cassette))
-    with Bench(case_name(panel.id, "settings"), with_twins(probe), {}, subject, context) as bench:
-        bench.ask_all()
-        asked = bench.capture()
-        before = bench.provider.request_count()
+    path = cassettes / file_name(panel.id)
+    with shared_provider(context) as context:
+        wire = Episode(panel, subject, context, engine, fleet, path).record()
+        cassette = subject.layer.read(path)
+        probe = Probe("settings", steps(cassette, context.profile))
+        with Bench(case_name(panel.id, "settings"), with_twins(probe), {}, subject, context) as bench:
+            bench.ask_all()
+            asked = bench.capture()
+        before = len(context.provider.journal)
         misses = provoked(cassette, subject, engine, fleet)
-        fell_through = episode.requests_since() + bench.provider.request_count() - before
-    text = episode.canary.text(path.read_text("utf-8"))
+        fell_through = len(context.provider.journal) - before
     return {
         "episode": wire,
         "settings": {"probe": probe.name, "check": "panel", **asked},
-        "cassette": text,
+        "cassette": Canary(context.key(case_name(panel.id, "episode"))).text(path.read_text("utf-8")),
         "misses": misses,
         "fell_through": fell_through,
         "dropped_settings": sorted(set(context.profile.not_carried) & set(family_b.SENTINELS)),
     }
 
 
-class _Episode:
-    """The recording of one episode on one-exchange controls."""
+@contextmanager
+def shared_provider(context: Context) -> Iterator[Context]:
+    """The context with one provider for everything inside the block."""
+    if context.provider is not None:
+        yield context
+        return
+    with RoutedProvider(entropy=context.entropy) as provider:
+        yield replace(context, provider=provider)
+
+
+class Episode:
+    """The recording of one episode on one-exchange controls, at the context's provider."""
 
     def __init__(self, panel: Panel, subject: Subject, context: Context, engine: Engine, fleet: Fleet, path: Path) -> None:
         self.panel, self.subject, self.context, self.engine, self.fleet, self.path = panel, subject, context, engine, fleet, path
         self.case = case_name(panel.id, "episode")
-        self.canary = Canary(context.key(self.case))
-        self._stopped: int = 0
-        self._late: Callable[[], int] = lambda: 0
-
-    def requests_since(self) -> int:
-        """Requests that came after the recording; the provider is gone by then unless it is shared."""
-        return self._late()
+        self.key = context.key(self.case)
 
     def record(self) -> list[dict]:
         """Record it; what the control saw."""
-        shared = self.context.provider
-        if shared is not None:
-            return self._recorded(shared)
-        with RoutedProvider(entropy=self.context.entropy) as provider:
-            return self._recorded(provider)
-
-    def _recorded(self, provider: RoutedProvider) -> list[dict]:
+        provider = self.context.provider
+        if provider is None:
+            raise InternalError("an episode is recorded at a provider")
         hosts = identities.one_exchange(NONCE_MEMBER)
-        provider.add_case(self.case, hosts, key=self.canary.key)
-        bench = Bench(self.case, (), {}, self.subject, self.context)
-        bench.provider, bench._began, bench._scale = provider, time.monotonic(), 1.0
-        redactor = Redactor((self.canary.key,))
+        provider.add_case(self.case, hosts, key=self.key)
+        redactor, began = Redactor((self.key,)), time.monotonic()
         with self.subject.layer.sender() as sender:
             seated = self._seating(provider, sender, hosts)
             header = recording.header(self.engine, self.fleet, self.panel, seated, self.panel.seeds.case)
             with self.subject.layer.journal(self.path, header, redactor) as journal:
                 recording.play(self.engine, self.panel, seated, journal, self.panel.seeds.case, redactor)
         provider.settle(2.0)
-        return [bench._exchange(e) for e in provider.journal if e.case == self.case]
+        return [plain_exchange(e, Canary(self.key), began) for e in provider.journal if e.case == self.case]
 
     def _seating(self, provider: RoutedProvider, sender: Any, hosts: dict) -> Seating:
         wire, sources = self.context.profile.wire, {}
         for seat in SEATS:
             url = self.subject.base_url or provider.base_url(self.case, seat, wire)
-            sources[seat] = _Routed(self.subject.source(url, self.canary.key, sender), provider, self.case)
+            sources[seat] = _Routed(self.subject.source(url, self.key, sender), provider, self.case)
         roster = self.fleet.rosters[self.panel.roster]
         named = {seat: (identity.model, dict(identity.arguments)) for seat, identity in (("customer", roster.customer), ("judge", roster.judge))}
         models = SeatModels(named["customer"], named["customer"], named["judge"])
@@ -147,7 +150,7 @@ class _Episode:
             "controls": "one-exchange",
             "transports": dict.fromkeys(SEATS, self.subject.identity()),
         }
-        return Seating(sources, models, header, (self.canary.key,))
+        return Seating(sources, models, header, (self.key,))
 
 
 class _Routed:
@@ -253,7 +256,7 @@ class PanelViews(Views):
 
     def __init__(self, capture: dict, profile: Profile, judged: bool | None, tools_digest: str | None) -> None:
         self.cassette = reader.parse(capture["cassette"].encode("utf-8", "surrogatepass"))
-        super().__init__(Probe("settings", steps(self.cassette)), capture["settings"], profile)
+        super().__init__(Probe("settings", steps(self.cassette, profile)), capture["settings"], profile)
         self.capture = capture | {"dropped_settings": capture["dropped_settings"]}
         self._judged, self._tools = judged, tools_digest
         self._episode = [Exchange(e, profile.wire) for e in capture["episode"]]

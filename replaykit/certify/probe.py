@@ -74,7 +74,8 @@ class Probe:
         name: Unique within the check.
         steps: In order; `with_twins` puts the accept twins before them.
         options: For `capture.perform`: ``settings`` (transport settings to override), ``scaled`` (deadlines and
-            pauses follow the profile's scale), ``sender`` (arguments), ``strict``, ``record`` (keep a cassette).
+            pauses follow the profile's scale), ``sender`` (arguments), ``strict``, ``record`` (keep a cassette),
+            ``budget`` (limits to override), ``again`` (for how many further requests the last fault goes on).
         perform: Another way to perform it than asking the steps.
     """
 

@@ -18,7 +18,6 @@ SCALES = {
     "fast": {"request": "1/17", "connection": "1/180", "simulation": "1/262", "wall": "1/4000"},
 }
 TOLERANCE_MS = {"full": 1000, "fast": 500}
-STREAMING = ("C36", "this transport declares no streaming, so nothing is streamed")
 
 
 @dataclass(frozen=True)
@@ -124,13 +123,8 @@ def of_subject(identity: Mapping[str, Any], mode: str, wire: str | None = None) 
         streaming,
         "wire_unseen" not in rewrites,
         _known_wire_dialect(identity),
-        _not_applicable(streaming),
     )
 
 
 def _known_wire_dialect(identity: Mapping[str, Any]) -> dict:
     return {k: list(v) if isinstance(v, tuple) else v for k, v in (identity.get("dialect") or {}).items()}
-
-
-def _not_applicable(streaming: bool) -> dict[str, str]:
-    return {} if streaming else dict([STREAMING])
