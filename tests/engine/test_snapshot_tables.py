@@ -59,13 +59,28 @@ def through_union(table):
     setattr(joined[first(table)], first(type(joined[first(table)]).model_fields), "joined")
 
 
+def change_popped(table):
+    """Through pop and popitem a caller gets the row itself, and may put it back changed."""
+    for key, row in ((first(table), table.pop(first(table))), table.popitem()):
+        table[key] = row
+        setattr(table[key], first(type(row).model_fields), f"popped {key}")
+
+
+def change_popped_outside(table):
+    for row in (table.pop(first(table)), table.popitem()[1]):
+        setattr(row, first(type(row).model_fields), "popped for good")
+
+
 OPERATIONS = {
+    "rows popped, put back, changed": change_popped,
+    "rows popped for good, then changed": change_popped_outside,
     "field replaced": replace_field,
     "nested record changed": change_nested,
     "nested record removed": remove_nested,
     "nested record renamed": add_nested,
     "row through get": through_get,
     "row removed": lambda t: t.__delitem__(first(t)),
+    "greatest key removed": lambda t: t.__delitem__(max(t)),
     "row popped and put back": lambda t: t.__setitem__("moved", t.pop(first(t))),
     "last item popped": lambda t: t.popitem(),
     "absent key popped": lambda t: t.pop("absent", None),
