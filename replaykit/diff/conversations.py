@@ -94,8 +94,8 @@ class Talk:
     ) -> None:
         self._left, self._right, self._walk, self._ignored, self._outside = left, right, walk, ignored, outside
         self._seen: set[tuple] = set()
+        self._compared: dict[str, tuple[list, list]] = {}
         self._replies: list[str] = []
-        self.carried = 0
         self.unfinished: list[str] = []
 
     def findings(self) -> Iterator[Finding]:
@@ -162,10 +162,8 @@ class Talk:
     def _request(self, i: int, j: int) -> Iterator[Finding]:
         left, right = self._left.natives[i], self._right.natives[j]
         seat = self._left.seats[i]
-        found = self._walk.compare(left, right)
+        found = self._differences(seat, left, right)
         seats = [d for d in found if d.pointer == "/seat"]
-        if not found and not self._walk.unfinished:
-            found = [Difference("", "not_located", MISSING, MISSING)]
         for difference in [replace(seats[0], kind="seat")] if seats else found:
             key = (
                 seat,
@@ -174,11 +172,28 @@ class Talk:
                 *map(canonical.ordered, (difference.left, difference.right)),
             )
             if key in self._seen:
-                self.carried += 1
                 continue
             self._seen.add(key)
             causes = self._causes(_is_by_engine(difference.pointer, left, right), seat)
             yield replace(_request(i, seat, difference), follows_from=causes, note=_other_number(i, j))
+
+    def _differences(self, seat: str, left: dict, right: dict) -> list[Difference]:
+        """Differences between two requests, but for messages that earlier requests of the seat carried already."""
+        before, after = self._compared.get(seat, ([], [])), (left.get("messages"), right.get("messages"))
+        if not all(isinstance(messages, list) for messages in after):
+            return self._walk.compare(left, right)
+        self._compared[seat] = after
+        grown = all(self._begins(now, known) for now, known in zip(after, before, strict=True))
+        starts = (len(before[0]), len(before[1])) if grown else (0, 0)
+        tails = self._walk.compare_tails(*after, starts, ("messages",))
+        rest = [{k: v for k, v in side.items() if k != "messages"} for side in (left, right)]
+        found = self._walk.compare(*rest)
+        return [*(d for d in found if d.pointer == "/seat"), *tails, *(d for d in found if d.pointer != "/seat")]
+
+    def _begins(self, messages: list, known: list) -> bool:
+        of = self._walk.tokens.of
+        pairs = zip(messages, known, strict=False)
+        return len(messages) >= len(known) and all(a is b or of(a) == of(b) for a, b in pairs)
 
     def _reply(self, i: int, j: int, request: list[str]) -> Iterator[Finding]:
         left, right = self._left.outcomes[i], self._right.outcomes[j]

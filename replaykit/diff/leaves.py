@@ -15,6 +15,7 @@ from replaykit.difference import MISSING, Difference
 
 Path = tuple[object, ...]
 WORK_LIMIT = 1_000_000
+_CONTAINERS = (dict, list, tuple)
 
 
 class Walk:
@@ -39,17 +40,27 @@ class Walk:
         self._walk(left, right, path, path if right_path is None else right_path, found)
         return found
 
+    def compare_tails(self, left: list, right: list, starts: tuple[int, int], path: Path) -> list[Difference]:
+        """Differences between two lists behind their first items, which were compared before."""
+        found: list[Difference] = []
+        self._lists(left[starts[0] :], right[starts[1] :], path, path, found, starts)
+        return found
+
     def _walk(self, left: Any, right: Any, path: Path, other: Path, found: list[Difference]) -> None:
         self.spent += 1
-        if left is right or self.unfinished:
+        if left is right or self.spent > self.limit:
             return
-        if type(left) is not type(right) or not isinstance(left, (dict, list, tuple)):
+        kind = type(left)
+        if kind is str and type(right) is str:
+            if left != right:
+                found.append(_difference(path, other, "value", left, right))
+        elif kind is not type(right) or kind not in _CONTAINERS:
             if not canonical.same(left, right):
-                found.append(_leaf(path, other, left, right))
-        elif isinstance(left, dict):
+                found.append(_difference(path, other, kind_of(left, right), left, right))
+        elif kind is dict:
             self._objects(left, right, path, other, found)
         else:
-            self._lists(left, right, path, other, found)
+            self._lists(left, right, path, other, found, (0, 0))
 
     def _objects(self, left: dict, right: dict, path: Path, other: Path, found: list[Difference]) -> None:
         before = len(found)
@@ -57,32 +68,29 @@ class Walk:
             if key in right:
                 self._walk(value, right[key], (*path, key), (*other, key), found)
             else:
-                found.append(_at(path, other, key, "missing", value, MISSING))
-        found += [_at(path, other, key, "extra", MISSING, right[key]) for key in right if key not in left]
+                found.append(_at(path, key, "missing", value, MISSING))
+        found += [_at(other, key, "extra", MISSING, right[key]) for key in right if key not in left]
         if len(found) == before and list(left) != list(right):
             found.append(_difference(path, other, "order", list(left), list(right)))
 
-    def _lists(self, left: list, right: list, path: Path, other: Path, found: list[Difference]) -> None:
+    def _lists(
+        self, left: list, right: list, path: Path, other: Path, found: list[Difference], starts: tuple[int, int]
+    ) -> None:
         ours, theirs = [self.tokens.of(v) for v in left], [self.tokens.of(v) for v in right]
         self.spent += len(ours) + len(theirs)
         if ours == theirs or self.unfinished:
             return
-        if len(ours) == len(theirs) and Counter(ours) == Counter(theirs):
+        if len(ours) == len(theirs) > 1 and Counter(ours) == Counter(theirs):
             found.append(_difference(path, other, "order", left, right))
             return
         values = {**dict(zip(theirs, right, strict=True)), **dict(zip(ours, left, strict=True))}
         for i, j in align(ours, theirs, lambda token: kin_of(values[token])):
-            self._items(left, right, i, j, path, other, found)
-
-    def _items(
-        self, left: list, right: list, i: int | None, j: int | None, path: Path, other: Path, found: list
-    ) -> None:
-        if i is None:
-            found.append(_at(path, other, j, "extra", MISSING, right[j]))
-        elif j is None:
-            found.append(_at(path, other, i, "missing", left[i], MISSING))
-        else:
-            self._walk(left[i], right[j], (*path, i), (*other, j), found)
+            if i is None:
+                found.append(_at(other, starts[1] + j, "extra", MISSING, right[j]))
+            elif j is None:
+                found.append(_at(path, starts[0] + i, "missing", left[i], MISSING))
+            else:
+                self._walk(left[i], right[j], (*path, starts[0] + i), (*other, starts[1] + j), found)
 
 
 def kind_of(left: Any, right: Any) -> str:
@@ -93,12 +101,8 @@ def kind_of(left: Any, right: Any) -> str:
     return "value" if type(left) is type(right) else "type"
 
 
-def _leaf(path: Path, other: Path, left: Any, right: Any) -> Difference:
-    return _difference(path, other, kind_of(left, right), left, right)
-
-
-def _at(path: Path, other: Path, key: object, kind: str, left: Any, right: Any) -> Difference:
-    return Difference(canonical.pointer(*(other if kind == "extra" else path), key), kind, left, right)
+def _at(path: Path, key: object, kind: str, left: Any, right: Any) -> Difference:
+    return Difference(canonical.pointer(*path, key), kind, left, right)
 
 
 def _difference(path: Path, other: Path, kind: str, left: Any, right: Any) -> Difference:

@@ -25,7 +25,7 @@ _MEMBERS = (
     ("usage", ()),
 )
 _HISTORIES = ("trajectory", "learner_state")
-_ELSEWHERE = ("result", "policy_states", "usage", "summary")
+_ELSEWHERE = ("result", "policy_states", "policy_counts", "usage", "summary")
 
 
 class Results:
@@ -49,7 +49,7 @@ class Results:
         self._walk, self._ignored = walk, ignored
         self._seen: set[tuple] = set()
         self._footers = [side.footer or {} for side in (left, right)]
-        results = [canonical.encode(footer["result"]) for footer in self._footers]
+        results = [footer["result"] for footer in self._footers]
         if ids is not None:
             results = [_renamed(result, of_side) for result, of_side in zip(results, ids, strict=True)]
         self._results = results
@@ -132,19 +132,24 @@ class Results:
         )
 
     def _policy_states(self) -> Iterable[Finding]:
-        states = [f.get("policy_states") or {} for f in self._footers]
+        states = [f.get("policy_states") for f in self._footers]
         if self._ignored.covers("policy_states"):
             return
-        turns = [{str(t["turn"]): t["digest"] for t in s.get("turns") or ()} for s in states]
+        if all(isinstance(s, dict) and isinstance(s.get("turns"), list) for s in states):
+            yield from self._parting([{str(t["turn"]): t["digest"] for t in s["turns"]} for s in states])
+            states = [{k: v for k, v in s.items() if k != "turns"} for s in states]
+        yield from self._compared("policy states", states, ("policy_states",))
+        counts = [f.get("policy_counts", MISSING) for f in self._footers]
+        yield from self._compared("policy states", counts, ("policy_counts",))
+
+    def _parting(self, turns: list[dict]) -> Iterable[Finding]:
+        """The first turn whose policy states differ; the later digests only repeat it."""
         parting = self._walk.compare(*turns, ("policy_states", "turns"))
         if parting and not self._ignored.covers("policy_states", "turns"):
             first = parting[0]
             note = f"the policy state parts after message {first.pointer.rpartition('/')[2]} of the trajectory"
             pointer = first.pointer[len("/policy_states") :]
             yield Finding("policy states", first.pointer, pointer, first.kind, first.left, first.right, note=note)
-        yield from self._compared(
-            "policy states", [s.get("final", MISSING) for s in states], ("policy_states", "final")
-        )
 
     def _usage(self) -> Iterable[Finding]:
         yield from self._compared("usage", [f.get("usage", MISSING) for f in self._footers], ("usage",))
