@@ -37,7 +37,8 @@ def test_policy_changes_stand_at_the_message_that_made_them(cancelled, told):
 
 
 def test_a_write_without_authentication_and_confirmation_shows_its_violations(script, told):
-    path = script().customer("Cancel it.").learner(None, ("cancel_pending_order", {"order_id": "#W1"})).result("ok").end()
+    played = script().customer("Cancel it.").learner(None, ("cancel_pending_order", {"order_id": "#W1"}))
+    path = played.result("ok").end()
     assert _kinds(told(path).turns).count("violation") == 3  # and it is off the (empty) reference
 
 
@@ -48,7 +49,7 @@ def test_the_judge_is_an_aside(cancelled, told):
 @pytest.mark.parametrize(
     ("ending", "kind"),
     [
-        (lambda s: s.fails("learner", "deadline", "17 seconds are over").end(termination="infrastructure_error"), "failure"),
+        (lambda s: s.fails("learner", "deadline", "it took too long").end(termination="timeout"), "failure"),
         (lambda s: s.asks().interrupt(), "unanswered"),
     ],
     ids=["a failed request", "an unanswered request"],
@@ -59,14 +60,15 @@ def test_a_request_without_reply_is_an_aside(script, told, ending, kind):
 
 def test_a_lost_turn_is_shown_with_its_raw_text(script, told):
     played = script().customer("Hello.").learner("cut in the mid")
-    lost = {"seat": "learner", "number": 2, "reason": "truncated", "termination": "context_window_exceeded", "detail": ""}
+    ending = {"reason": "truncated", "termination": "context_window_exceeded", "detail": ""}
+    lost = {"seat": "learner", "number": 2, **ending}
     found = told(played.end(trajectory=played.trajectory[:-1], lost_turn=lost))
     assert [(a.kind, a.text) for a in found.asides] == [("lost", "cut in the mid")]
 
 
 def test_an_interrupted_recording_is_rebuilt_from_requests_and_replies(script, told):
-    played = script().customer("Hello.").learner(None, ("get_order_details", {"order_id": "#W1"})).result("Error: no", True)
-    played.learner("I am sorry.")
+    played = script().customer("Hello.").learner(None, ("get_order_details", {"order_id": "#W1"}))
+    played.result("Error: no", True).learner("I am sorry.")
     found = told(played.interrupt())
     assert [t.message for t in found.turns] == played.trajectory
     assert found.result is None
@@ -108,7 +110,7 @@ def test_a_domain_that_the_fleet_does_not_know_has_no_policy_states(cancelled):
 
 @pytest.mark.parametrize(
     "trajectory",
-    [None, {}, ["text"], [{"role": "wizard"}], [{"role": "user", "content": 7}], [{"role": "assistant", "tool_calls": [{}]}]],
+    [None, {}, ["x"], [{"role": "wizard"}], [{"role": "user", "content": 7}], [{"role": "user", "tool_calls": [{}]}]],
     ids=["none", "an object", "texts", "another role", "a number said", "a call without name"],
 )
 def test_a_trajectory_that_is_none_is_damaged_evidence(script, told, trajectory):

@@ -48,11 +48,25 @@ const WORDS = /\s+|[\p{L}\p{N}_]+|./gsu;
 function wordDifference(left, right) {
   const [ours, theirs] = [left.match(WORDS) ?? [], right.match(WORDS) ?? []];
   const [before, after] = [document.createDocumentFragment(), document.createDocumentFragment()];
-  for (const run of runs(aligned(ours, theirs), ours, theirs)) {
+  for (const run of joinedRuns(runs(aligned(ours, theirs), ours, theirs))) {
     before.append(run.same ? visible(run.left) : el("del", {}, visible(run.left)));
     after.append(run.same ? visible(run.right) : el("ins", {}, visible(run.right)));
   }
   return [before, after];
+}
+
+// White space that two changes happen to share is no agreement.
+function joinedRuns(found) {
+  const joined = [];
+  found.forEach((run, i) => {
+    const between = run.same && !run.left.trim() && i > 0 && i < found.length - 1;
+    const last = joined.at(-1);
+    if (last && !last.same && (between || !run.same)) {
+      last.left += run.left;
+      last.right += run.right;
+    } else joined.push({ ...run });
+  });
+  return joined;
 }
 
 function runs(pairs, ours, theirs) {

@@ -140,8 +140,7 @@ function firstRequest(left, right) {
 // Verdicts, origins and database rows that differ.
 function outcomeDifferences(left, right) {
   const rows = [...factDifferences(left.header, right.header, ["file", "digest", "recorded"]), ...factDifferences(left.verdict, right.verdict, ["usage", "database"])];
-  const hidden = [left, right].map((episode) => unpack(episode.rows ?? null));
-  const tables = hidden.every(isContainer) ? differences(rowsAfter(hidden[0]), rowsAfter(hidden[1])) : [];
+  const tables = rowDifferences(left, right);
   const sameHash = left.hashes[1] === right.hashes[1];
   return el(
     "section",
@@ -149,11 +148,25 @@ function outcomeDifferences(left, right) {
     el("h2", { class: "section" }, "What else differs"),
     rows.length ? factTable(rows) : el("p", { class: "hint" }, "Origin and verdict are the same."),
     el("h3", {}, "Database at the end"),
-    sameHash ? el("p", { class: "hint" }, "The same.") : tables.length ? differenceTable(tables, [left.id, right.id]) : el("p", {}, "The hashes differ; the rows were not recorded."),
+    sameHash ? el("p", { class: "hint" }, "The same.") : tables.length ? differenceTable(tables, [left.id, right.id]) : el("p", {}, "The hashes differ; which rows do cannot be told from these recordings."),
   );
 }
 
-const rowsAfter = (tables) => Object.fromEntries(Object.entries(tables).map(([table, rows]) => [table, Object.fromEntries(Object.entries(rows ?? {}).map(([key, row]) => [key, row?.after ?? null]))]));
+// Rows at the end that differ. A row that only one episode changed stands in the other as it was before.
+function rowDifferences(left, right) {
+  const sides = [left, right].map((episode) => new Map(rowsOf(episode)));
+  if (left.hashes[0] !== right.hashes[0] || [left, right].some((episode) => !isContainer(unpack(episode.rows ?? null)))) return [];
+  const places = [...new Set(sides.flatMap((side) => [...side.keys()]))];
+  return places.flatMap((place) => {
+    const [ours, theirs] = sides.map((side, k) => (side.has(place) ? side.get(place).after : sides[1 - k].get(place).before));
+    return differences(ours ?? ABSENT, theirs ?? ABSENT, place);
+  });
+}
+
+function rowsOf(episode) {
+  const tables = Object.entries(unpack(episode.rows ?? null) ?? {});
+  return tables.flatMap(([table, rows]) => Object.entries(rows ?? {}).map(([key, row]) => [`/${escapedStep(table)}/${escapedStep(key)}`, row ?? {}]));
+}
 
 function grouped(rows) {
   const groups = new Map();

@@ -28,7 +28,12 @@ function route(steps) {
 }
 
 function chip(text, tone, title) {
-  return el("span", { class: `chip ${tone ?? "plain"}`, title }, visible(text));
+  return el("span", { class: `chip ${tone ?? "plain"}`, title }, breakable(text));
+}
+
+// Names made of words may be broken between them.
+function breakable(text) {
+  return String(text).split(/(?<=[_./])/).flatMap((part, i) => (i ? [el("wbr"), visible(part)] : [visible(part)]));
 }
 
 function announce(text) {

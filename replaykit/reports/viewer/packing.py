@@ -1,9 +1,10 @@
 """Data for the page, small: long texts and repeated containers once, growing documents as what they add.
 
 ``{"$": 7}`` anywhere stands for pool value 7; a dictionary whose only key is ``"$"`` is written ``{"$": [VALUE]}``. A
-number that a browser would write otherwise (``1.0``, an integer above 2**53) is ``{"#": "1.0"}``, escaped likewise. A
-document is ``{"is": VALUE}``, or ``{"like": PLACE, "grow": {key: [KEPT, item, ...]}, "set": {key: VALUE}}``: equal to the
-document at PLACE of the same list but for the named members.
+number that a browser would write otherwise (``1.0``, an integer above 2**53) is ``{"#": "1.0"}``, escaped likewise.
+
+A document is ``{"is": VALUE}``, or ``{"like": PLACE, "grow": {key: [KEPT, item, ...]}, "set": {key: VALUE}}``: equal to
+the document at PLACE of the same list but for the named members.
 """
 
 from __future__ import annotations
@@ -96,9 +97,10 @@ class Documents:
     def _change(self, place: int, base: dict, document: dict) -> dict:
         packed: dict[str, Any] = {"like": place, "grow": {}, "set": {}}
         for key, value in document.items():
-            if canonical.same(base[key], value):
+            old = base[key]
+            kept = _common(old, value) if type(value) is list and type(old) is list else 0
+            if old is value or (kept and kept == len(value) == len(old)) or (not kept and _same(old, value)):
                 continue
-            kept = _common(base[key], value) if isinstance(value, list) and isinstance(base[key], list) else 0
             if kept:
                 packed["grow"][key] = [kept, *self._pool.pack(value[kept:])]
             else:
@@ -106,10 +108,23 @@ class Documents:
         return packed
 
 
+def _same(left: Any, right: Any) -> bool:
+    return left is right or (left == right and canonical.same(left, right))
+
+
 def _common(left: list, right: list) -> int:
-    count = 0
+    """How many items two lists begin with in common.
+
+    Items that are the same objects cost nothing; the others are first compared as Python does, and what that takes for
+    equal (1 and 1.0) is then told apart for all at once.
+    """
+    count, shared = 0, True
     for a, b in zip(left, right, strict=False):
-        if a is not b and not canonical.same(a, b):
-            break
+        if a is not b:
+            if a != b:
+                break
+            shared = False
         count += 1
-    return count
+    if shared or canonical.same(left[:count], right[:count]):
+        return count
+    return next(i for i in range(count) if not canonical.same(left[i], right[i]))

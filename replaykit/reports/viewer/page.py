@@ -1,7 +1,7 @@
 """The page as one HTML text: style, script and data inline, under a content policy that allows only these.
 
-The data stands in a script element of a type that browsers do not run, with every ``<`` escaped, and the script shows it
-through text nodes only. The policy names the script and the style by digest, forbids every connection, and asks the
+The data stands in a script element of a type that browsers do not run, with every ``<`` escaped, and the script shows
+it through text nodes only. The policy names the script and the style by digest, forbids every connection, and asks the
 browser to refuse any assignment of text as markup.
 """
 

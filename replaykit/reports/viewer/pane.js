@@ -7,7 +7,7 @@ const PANES = [
 ];
 
 function requestPane(episode) {
-  const body = el("div", { class: "pane-body" });
+  const body = el("div", { class: "pane-body", role: "tabpanel", tabindex: "0" });
   const tabs = new Map(PANES.map(([name, label]) => [name, button(label, () => pane.open(name), { role: "tab", "aria-selected": "false" })]));
   const pane = { part: null, entry: null };
   pane.node = el(
@@ -34,7 +34,7 @@ function requestPane(episode) {
   }
 
   pane.open = (part) => {
-    pane.part = pane.part === part ? part : part;
+    pane.part = PANES.some(([name]) => name === part) ? part : "request";
     render();
   };
   pane.toggle = (part) => (pane.part === part ? pane.close() : pane.open(part));
@@ -70,10 +70,19 @@ function requestPanel(episode, request) {
     el("h3", {}, `Reply`),
     outcomePanel(request.outcome),
     el("h3", {}, plural(native.messages.length, "message")),
-    el("div", { class: "messages" }, native.messages.map((message, i) => messageDetails(message, i, native.messages.length))),
+    el("div", { class: "messages" }, messageList(native.messages)),
     el("h3", {}, native.tools ? plural(native.tools.length, "tool") : "No tools"),
     (native.tools ?? []).map((tool) => lazyDetails(el("code", {}, visible(String(tool.function?.name ?? "unnamed"))), () => tree(tool, 3), false, { class: "fold" })),
   );
+}
+
+const LATEST = 24; // messages that are listed at once; the earlier ones are made when they are asked for
+
+function messageList(messages) {
+  const start = messages.length > LATEST + 6 ? messages.length - LATEST : 1;
+  const made = (from, to) => messages.slice(from, to).map((message, i) => messageDetails(message, from + i, messages.length));
+  const between = start > 1 ? lazyDetails(`${plural(start - 1, "earlier message")}`, () => el("div", {}, made(1, start)), false, { class: "fold" }) : null;
+  return [made(0, 1), between, made(start, messages.length)];
 }
 
 function messageDetails(message, index, count) {

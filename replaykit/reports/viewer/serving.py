@@ -29,7 +29,8 @@ class Server(ThreadingHTTPServer):
         try:
             super().__init__((HOST, port), _Page)
         except OSError as error:
-            raise UsageError(f"port {port} cannot be used: {error.strerror}; leave --port out to use a free one") from error
+            said = f"port {port} cannot be used: {error.strerror}; leave --port out to use a free one"
+            raise UsageError(said) from error
 
     @property
     def url(self) -> str:

@@ -40,7 +40,8 @@ class Shelf:
         with self._lock:
             files = reader.find(self._paths)
             if not files:
-                raise UsageError(f"there is no cassette below {', '.join(map(str, self._paths))}: record one with 'replaykit record'")
+                below = ", ".join(map(str, self._paths))
+                raise UsageError(f"there is no cassette below {below}: record one with 'replaykit record'")
             seen = [_fingerprint(path) for path in files]
             if seen != self._seen:
                 self._html, self._seen = self._made(files), seen
