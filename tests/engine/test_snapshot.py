@@ -57,14 +57,14 @@ def check_reference(tau2, domain, full, scenario):
     assert len(hashes) == 1, scenario.id
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_every_reference_solution_ends_as_it_does_natively(tau2, domain, full):
     for scenario in tau2.scenarios(domain).values():
         check_reference(tau2, domain, full, scenario)
     full.check_base()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_thousand_random_sequences_on_the_whole_database_end_as_they_do_natively(tau2, domain, full):
     for seed in range(1000):
         chance, pair = random.Random(seed), Pair(tau2, domain, full)
