@@ -16,8 +16,8 @@ RANKS = {
     },
     2: {"controls", "engine", "interchange", "offline", "store", "transports"},
     3: {
-        "agentloop", "certify", "cluster", "coverage", "diff", "engines", "exchange", "export_results", "fleet_build", "fork", "gateway", "import_results", "labels_build", "parity", "policy_record", "prefix", "record",
-        "record_many", "replay", "replay_many", "resume", "score", "seating", "wire_replay",
+        "agentloop", "certify", "cluster", "coverage", "diff", "engines", "exchange", "export_results", "fleet_build", "fork", "gateway", "handover", "import_results", "labels_build", "parity", "policy_record", "prefix", "processes", "record",
+        "record_many", "replay", "replay_many", "resume", "rewrite", "score", "seating", "wire_replay",
     },
     4: {"__init__", "__main__", "cli", "pytest_plugin", "reports"},
 }  # fmt: skip

@@ -222,6 +222,7 @@ def changed(summary, part, **members):
     return replace(summary, footer=summary.footer | {part: summary.footer[part] | members})
 
 
+COUNTS = {"transferred": True, "violations": {}, "format_errors": {}}
 FORGERIES = {
     "a reward that is a word": ("summary", {"reward": "1.0"}),
     "a reward that is true": ("summary", {"reward": True}),
@@ -229,10 +230,10 @@ FORGERIES = {
     "a seed that is a word": ("header", {"seeds": {"case": "x", "trial": 1}}),
     "an arm without a name": ("header", {"arm": {"learner": {}}}),
     "an arm that is a list": ("header", {"arm": []}),
-    "counts that are words": ("fields", {"policy_counts": {"transferred": True, "violations": {"x": "y"}, "format_errors": {}}}),
-    "a transfer that is a number": ("fields", {"policy_counts": {"transferred": 1, "violations": {}, "format_errors": {}}}),
-    "counts below nothing": ("fields", {"policy_counts": {"transferred": True, "violations": {"x": -1}, "format_errors": {}}}),
-}  # fmt: skip
+    "counts that are words": ("fields", {"policy_counts": COUNTS | {"violations": {"x": "y"}}}),
+    "counts below nothing": ("fields", {"policy_counts": COUNTS | {"format_errors": {"x": -1}}}),
+    "a transfer that is a number": ("fields", {"policy_counts": COUNTS | {"transferred": 1}}),
+}
 
 
 @pytest.mark.parametrize("case", FORGERIES)
@@ -291,7 +292,8 @@ def test_scoring_imports_no_engine():
     import subprocess
     import sys
 
-    probe = "import sys, replaykit.score, replaykit.cli.score, replaykit.reports.score_report; print(sorted(sys.modules))"
+    names = "replaykit.score, replaykit.cli.score, replaykit.reports.score_report"
+    probe = f"import sys, {names}; print(sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True, cwd=ROOT)
     loaded = done.stdout
     assert not any(f"'{name}'" in loaded for name in ("tau2", "httpx", "vcr", "replaykit.engine.tau2_engine"))
