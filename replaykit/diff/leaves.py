@@ -10,7 +10,8 @@ from collections import Counter
 from typing import Any
 
 from replaykit import canonical
-from replaykit.diff.align import Tokens, align, kin_of
+from replaykit.diff import moved
+from replaykit.diff.align import Pairs, Tokens, align, kin_of
 from replaykit.difference import MISSING, Difference
 
 Path = tuple[object, ...]
@@ -84,13 +85,40 @@ class Walk:
             found.append(_difference(path, other, "order", left, right))
             return
         values = {**dict(zip(theirs, right, strict=True)), **dict(zip(ours, left, strict=True))}
-        for i, j in align(ours, theirs, lambda token: kin_of(values[token])):
+        aligned = align(ours, theirs, lambda token: kin_of(values[token]))
+        pairs, has_moved = _with_moved(left, right, aligned)
+        if has_moved:
+            found.append(_difference(path, other, "order", *_places(pairs)))
+        for i, j in pairs:
             if i is None:
                 found.append(_at(other, starts[1] + j, "extra", MISSING, right[j]))
             elif j is None:
                 found.append(_at(path, starts[0] + i, "missing", left[i], MISSING))
             else:
                 self._walk(left[i], right[j], (*path, starts[0] + i), (*other, starts[1] + j), found)
+
+
+def _with_moved(left: list, right: list, aligned: Pairs) -> tuple[Pairs, bool]:
+    """The aligned items, with those paired that were left over on both sides because they moved and changed.
+
+    Messages never move: theirs is the order in which they were said.
+    """
+    gone = [i for i, j in aligned if j is None]
+    come = [j for i, j in aligned if i is None]
+    if not gone or not come or any(isinstance(v, dict) and "role" in v for v in (*left, *right)):
+        return aligned, False
+    near = moved.pairs([left[i] for i in gone], [right[j] for j in come])
+    place = {gone[a]: come[b] for a, b in near}
+    known = set(place.values())
+    kept = [(i, j) for i, j in aligned if j is not None or i not in place]
+    pairs = [(i, j) for i, j in kept if i is not None or j not in known] + list(place.items())
+    return sorted(pairs, key=lambda pair: (pair[0] if pair[0] is not None else pair[1], pair[0] is None)), bool(place)
+
+
+def _places(pairs: Pairs) -> tuple[list[int], list[int]]:
+    """Where the members that are on both sides stand on each."""
+    both = [(i, j) for i, j in pairs if i is not None and j is not None]
+    return [i for i, _ in both], [j for _, j in both]
 
 
 def kind_of(left: Any, right: Any) -> str:

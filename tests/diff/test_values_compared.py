@@ -145,3 +145,15 @@ def test_a_megabyte_of_other_text_is_compared_at_once():
 
 def test_missing_and_null_are_two_things():
     assert Walk().compare({"a": None}, {})[0].right == MISSING
+
+
+def test_a_member_that_moved_and_changed_is_paired_with_itself():
+    left = [{"id": "a", "n": 1}, {"id": "b", "n": 2}, {"id": "c", "n": 3}]
+    right = [{"id": "b", "n": 2.0}, {"id": "c", "n": 3}, {"id": "a", "n": 9}]
+    assert found({"rows": left}, {"rows": right})[0] == ("order", "/rows")
+    assert {("value", "/rows/0/n"), ("number", "/rows/1/n")} == set(found({"rows": left}, {"rows": right})[1:])
+
+
+def test_members_that_have_nothing_in_common_are_not_paired():
+    left, right = [{"id": "a"}, {"x": 1}], [{"x": 1}, {"far": [1, 2, 3], "away": {"k": "v"}}]
+    assert found(left, right) == [("missing", "/0"), ("extra", "/1")]
