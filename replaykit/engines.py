@@ -65,7 +65,9 @@ def named(file: Path | None = None) -> dict[str, str]:
     return engines_file.read(file or engines_file.locate())
 
 
-def replay(name: str, paths: Sequence[Path], fleet_path: Path, jobs: int, level: str, file: Path | None = None) -> list[Outcome]:
+def replay(
+    name: str, paths: Sequence[Path], fleet_path: Path, jobs: int, level: str, file: Path | None = None
+) -> list[Outcome]:
     """Replay under a named interpreter.
 
     Args:
@@ -113,7 +115,9 @@ def _failed(done: subprocess.CompletedProcess, name: str) -> ReplaykitError:
 def _known(name: str, engines: dict[str, str]) -> str:
     if name not in engines:
         there = ", ".join(engines) or "none yet"
-        raise UsageError(f"there is no engine {name!r} ({there}): add it with 'replaykit engines add {name} --python PATH'")
+        raise UsageError(
+            f"there is no engine {name!r} ({there}): add it with 'replaykit engines add {name} --python PATH'"
+        )
     return engines[name]
 
 
@@ -122,7 +126,12 @@ def _probed(python: Path) -> str:
         raise UsageError(f"{python} is not a Python interpreter: give the path of one, e.g. venv/bin/python")
     try:
         done = subprocess.run(
-            [str(python), "-c", _PROBE], capture_output=True, text=True, timeout=_PROBE_S, env=_environment(), check=False
+            [str(python), "-c", _PROBE],
+            capture_output=True,
+            text=True,
+            timeout=_PROBE_S,
+            env=_environment(),
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UsageError(f"{python} cannot be run: {error}") from error
