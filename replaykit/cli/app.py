@@ -83,7 +83,7 @@ def group(ctx: click.Context, debug: bool) -> None:
     Examples:
       replaykit record airline/0 retail/10-19 --controls reference --out recordings
       replaykit replay recordings
-      replaykit show recordings/airline/0-reference-s300.cassette.jsonl
+      replaykit show cassettes/airline/7-reference-s300.cassette.jsonl
     """
     ctx.color = False if os.environ.get("NO_COLOR") else None
 
