@@ -13,12 +13,11 @@ MARKUP = {
     "a style": "<style>body{display:none}</style>",
     "a frame": "<iframe srcdoc='<script>parent.owned = 6</script>'></iframe>",
     "the page's own placeholders": "{{script}} {{data}} {{policy}}",
-    "a base": "<base href='https://example.invalid/'><meta http-equiv=refresh content='0;url=about:blank'>",
+    "a base": "<base href='https://a.invalid/'><meta http-equiv=refresh content='0;url=about:blank'>",
     "the data's own marks": '{"$": 0} {"#": "1"}',
 }
-PLACES = ("", "#/episode/retail-hostile/turn/2/request", "#/episode/retail-hostile/turn/2/wire",
-          "#/episode/retail-hostile/turn/2/state", "#/episode/retail-hostile/verdict", "#/episode/retail-hostile/database",
-          "#/episode/retail-hostile/about", "#/diff/retail-hostile/retail-calm")  # fmt: skip
+PARTS = ("turn/2/request", "turn/2/wire", "turn/2/state", "verdict", "database", "about")
+PLACES = ("", *(f"#/episode/retail-hostile/{part}" for part in PARTS), "#/diff/retail-hostile/retail-calm")
 
 
 FOREIGN_LINKS = "return [...document.links].map((a) => a.getAttribute('href')).filter((href) => !href.startsWith('#'))"

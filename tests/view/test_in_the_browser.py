@@ -224,5 +224,6 @@ def test_a_thousand_messages_are_all_there_and_reachable(browse, script):
     browser = browse(played.end(), place="#/episode/retail-thousand")
     assert len(browser.all(".turn")) == 1000
     assert browser.press("G").place.endswith("/turn/999")
-    painted = "return [...document.querySelectorAll('.prose')].map((p) => p.checkVisibility({contentVisibilityAuto: true}))"
-    assert 0 < browser.run(painted).count(True) < 100  # what is far from the screen is not painted
+    painted = "(node) => node.checkVisibility({contentVisibilityAuto: true})"
+    shown = browser.run(f"return [...document.querySelectorAll('.prose')].map({painted})")
+    assert 0 < shown.count(True) < 100  # what is far from the screen is not painted

@@ -42,11 +42,16 @@ function announce(text) {
 
 const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 
+// What was met has a green tick; only what was not is coloured as a whole.
+function ticked(text) {
+  return text.startsWith("✓ ") ? [el("span", { class: "tick" }, "✓ "), visible(text.slice(2))] : [visible(text)];
+}
+
 function facts(rows) {
   const list = el("dl", { class: "facts" });
   let last = null;
   for (const [name, text, tone] of rows) {
-    const value = el("dd", { class: tone }, visible(text));
+    const value = el("dd", { class: tone }, ticked(text));
     if (name === last) list.lastChild.append(value);
     else list.append(el("div", { class: "fact" }, el("dt", {}, name.trim() || "\u00a0"), value));
     last = name;

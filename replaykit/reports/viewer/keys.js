@@ -1,10 +1,9 @@
 // Selection, keys, and the overlay that names them.
 
 const KEYS = [
-  ["Moving", [["j k", "next, previous message or row"], ["n p", "next, previous finding, match or difference"], ["g G", "first, last"], ["[ ]", "previous, next episode"]]],
-  ["Looking", [["Enter o", "open the row; unfold the message"], ["E", "unfold or fold everything"], ["r", "native request"], ["w", "wire exchange"], ["s", "policy state"], ["v b a", "verdict, database, about"], ["c", "conversation"]]],
-  ["Finding", [["/", "search or filter"], ["Esc", "leave the search, close the pane, go up"]]],
-  ["Comparing", [["x", "mark the row"], ["d", "compare the two marked"]]],
+  ["Moving", [["j k", "next, previous message or row"], ["n p", "next, previous finding, match or difference"], ["g G", "first, last"], ["[ ]", "previous, next episode"], ["Esc", "leave the search, close the pane, go up"]]],
+  ["Looking", [["Enter o", "open the row; unfold the message"], ["E", "unfold or fold everything"], ["r w s", "native request, wire, policy state"], ["v b a", "verdict, database, about"], ["c", "conversation"]]],
+  ["Finding and comparing", [["/", "search or filter"], ["x", "mark the row"], ["d", "compare the two marked"]]],
   ["Else", [["y", "copy a link to this place"], ["t", "light, dark, as the system"], ["?", "these keys"]]],
 ];
 
