@@ -53,12 +53,11 @@ def measure() -> list[dict[str, Any]]:
 
 
 def _recorded(path: Path, change: Callable[[int, dict], dict] | None) -> Cassette:
-    talk, count = Talk(), 0
+    talk = Talk()
     journal = Journal.create(path, header(), Redactor())
-    for turn in talk.turns(10_000):
+    for count, turn in enumerate(talk.turns(10_000), 1):
         if len(talk.trajectory) >= MESSAGES:
             break
-        count += 1
         native = turn.request.to_dict()
         if change is not None:
             native = {**native, "messages": [change(i, m) for i, m in enumerate(native["messages"])]}

@@ -87,7 +87,8 @@ def _beginning(parent: Cassette, at: int) -> tuple[RecordedRequest, ...]:
     requests = parent.requests[: at - 1]
     silent = next((r for r in requests if not isinstance(r.outcome, SeatReply)), None)
     if silent is not None:
+        number = silent.number
         raise UsageError(
-            f"request {silent.number} of {parent.path} got no reply, so nothing follows it: use --at {silent.number} or less"
+            f"request {number} of {parent.path} got no reply, so nothing follows it: use --at {number} or less"
         )
     return requests

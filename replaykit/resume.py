@@ -74,9 +74,8 @@ def controls_of(cassette: Cassette, controls: str | None, arm: Arm | None) -> st
     if controls is not None and arm is not None:
         raise UsageError("name the seats with either --arm or --controls, not both")
     if controls is None and arm is None and cassette.header["controls"] is None:
-        raise UsageError(
-            f"{cassette.path} was recorded with the arm {cassette.header['arm'].get('name')!r}: give its file with --arm"
-        )
+        name = cassette.header["arm"].get("name")
+        raise UsageError(f"{cassette.path} was recorded with the arm {name!r}: give its file with --arm")
     return None if arm is not None else controls or cassette.header["controls"]
 
 

@@ -82,10 +82,9 @@ def _middle(left: Sequence, right: Sequence, a: tuple[int, int], b: tuple[int, i
 
 def _by_kin(rows: range, columns: range, left: Sequence, right: Sequence, kin: Callable) -> Iterator:
     """Items between equal ones: kin pairs with kin, the rest by order."""
-    if len(rows) == len(columns):
-        if all(kin(left[i]) == kin(right[j]) for i, j in zip(rows, columns, strict=True)):
-            yield from zip(rows, columns, strict=True)
-            return
+    if len(rows) == len(columns) and all(kin(left[i]) == kin(right[j]) for i, j in zip(rows, columns, strict=True)):
+        yield from zip(rows, columns, strict=True)
+        return
     ours, theirs = [kin(left[i]) for i in rows], [kin(right[j]) for j in columns]
     for word, i1, i2, j1, j2 in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
         if word == "equal":

@@ -143,8 +143,8 @@ class Talk:
             return
         if self._ignored.covers("requests", at + 1):
             return
-        native = side.natives[at]
-        kind, values = ("missing", (native, MISSING)) if j is None else ("extra", (MISSING, native))
+        asked = _said(side.natives[at])
+        kind, values = ("missing", (asked, MISSING)) if j is None else ("extra", (MISSING, asked))
         causes = self._causes(engine_only=False, seat=side.seats[at])
         yield replace(_request(at, side.seats[at], Difference("", kind, *values)), follows_from=causes)
         if not self._replies:
@@ -199,9 +199,8 @@ class Talk:
         left, right = self._left.outcomes[i], self._right.outcomes[j]
         if left is None or right is None:
             if left is not right:
-                self._note(
-                    f"request {i + 1} was not answered on the {'left' if left is None else 'right'} when it was interrupted"
-                )
+                word = "left" if left is None else "right"
+                self._note(f"request {i + 1} was not answered on the {word} when it was interrupted")
             return
         seat, found = self._left.seats[i], self._walk.compare(left, right)
         causes = (*request, *self._who_answers(seat))
@@ -221,13 +220,19 @@ class Talk:
         return tuple(outside) if engine_only else (*outside, *self._replies[:_NAMED])
 
 
+def _said(native: dict) -> dict:
+    """What a request without a partner asks: the rest of it is the conversation so far."""
+    messages = native.get("messages") or [None]
+    return {"seat": native.get("seat"), "messages": len(messages), "last_message": messages[-1]}
+
+
 def _is_by_engine(pointer: str, left: dict, right: dict) -> bool:
     """Whether a place of a request depends on the engine and its configuration, and never on a reply."""
     steps = pointer.split("/")[1:]
     if not steps or steps[0] != "messages" or len(steps) < 2:
         return bool(steps) and steps[0] in _BY_ENGINE
     roles = [_role(side, int(steps[1])) for side in (left, right)]
-    return roles == ["system", "system"] and left["seat"] != "judge"
+    return roles == ["system", "system"] and left.get("seat") != "judge"
 
 
 def _role(native: dict, index: int) -> Any:

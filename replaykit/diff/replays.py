@@ -66,11 +66,13 @@ def _divergences(left: Any, right: Any, walk: Walk) -> list[Finding]:
         named = one if other == MISSING else other
         place = canonical.pointer("divergences", named["kind"])
         differences = walk.compare(one, other) if MISSING not in (one, other) else [_one_sided(one, other)]
-        found += [
-            Finding("replay", place + d.pointer, d.pointer, d.kind, d.left, d.right, named.get("seat"), named.get("number"), note=named["sentence"])
-            for d in differences
-        ]  # fmt: skip
+        found += [_of_divergence(named, place, d) for d in differences]
     return found
+
+
+def _of_divergence(named: dict, place: str, d: Difference) -> Finding:
+    about = {"seat": named.get("seat"), "number": named.get("number"), "note": named["sentence"]}
+    return Finding("replay", place + d.pointer, d.pointer, d.kind, d.left, d.right, **about)
 
 
 def _one_sided(left: Any, right: Any) -> Difference:

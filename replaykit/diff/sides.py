@@ -148,7 +148,7 @@ def _entry(entry: dict, name: str) -> Item:
     panel, cassette = str(entry.get("panel") or ""), str(entry.get("cassette"))
     divergences = entry.get("divergences", [])
     if not isinstance(divergences, list) or not all(
-        isinstance(d, dict) and _DIVERGENCE <= d.keys() for d in divergences
+        isinstance(d, dict) and d.keys() >= _DIVERGENCE for d in divergences
     ):
         raise UsageError(f"{name}: the entry of {cassette} holds divergences of another form: write the report anew")
     return Item(f"{name}: {cassette}", panel, None, None, entry.get("digest"), None, entry)

@@ -31,10 +31,11 @@ def page(report: Any) -> str:
 
 def _page(report: Any) -> Iterator[str]:
     yield "<!doctype html>"
-    yield '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
+    yield '<html lang="en"><head><meta charset="utf-8">'
+    yield '<meta name="viewport" content="width=device-width,initial-scale=1">'
     yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
     yield f"<title>{_text(report.left)} | {_text(report.right)}</title><style>{_STYLE}</style></head><body>"
-    yield f"<h1>{_text(report.left)} <span class=dim>and</span> {_text(report.right)}: <span class={report.status}>{report.status}</span></h1>"
+    yield f"<h1>{_text(report.left)} <span class=dim>and</span> {_text(report.right)}: {_status(report.status)}</h1>"
     yield from _changes(report)
     for pair in report.pairs:
         yield from _pair(pair, len(report.pairs) == 1)
@@ -48,13 +49,14 @@ def _changes(report: Any) -> Iterator[str]:
     if shared:
         yield "<h2>Causes that several panels share</h2><ul>"
         for change in shared:
-            yield f"<li>{_text(change.finding.where)} <span class=dim>{len(change.panels)} panels: {_text(', '.join(change.panels))}</span></li>"
+            panels = f"{len(change.panels)} panels: {_text(', '.join(change.panels))}"
+            yield f"<li>{_text(change.finding.where)} <span class=dim>{panels}</span></li>"
         yield "</ul>"
 
 
 def _pair(pair: Any, is_open: bool) -> Iterator[str]:
     trial = "" if pair.case_seed is None else f", case seed {pair.case_seed}"
-    yield f"<details{' open' if is_open else ''}><summary><b>{_text(pair.panel)}</b>{trial}: <span class={pair.status}>{pair.status}</span>"
+    yield f"<details{' open' if is_open else ''}><summary><b>{_text(pair.panel)}</b>{trial}: {_status(pair.status)}"
     yield f" <span class=dim>{_text(pair.left or 'nothing')} | {_text(pair.right or 'nothing')}</span></summary>"
     if pair.error:
         yield f"<p>{_text(pair.error)}</p>"
@@ -104,6 +106,10 @@ def _value(value: Any) -> str:
     if is_missing(value):
         return "<span class=dim>nothing</span>"
     return _text(_cut(canonical.ordered(canonical.encode(value)).decode("utf-8", "surrogatepass")))
+
+
+def _status(word: str) -> str:
+    return f"<span class={word}>{word}</span>"
 
 
 def _cut(text: str) -> str:

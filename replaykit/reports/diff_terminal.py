@@ -1,4 +1,4 @@
-"""A comparison for people at a terminal: the first difference, then section by section, causes told from consequences."""
+"""A comparison for a terminal: the first difference, then section by section, causes told from consequences."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ def _section(section: str, findings: list, show_all: bool, style: Style) -> Iter
         word = f"{causes} of them causes, the others may follow from earlier differences"
     else:
         word = f"may follow from: {', '.join(dict.fromkeys(c for f in findings for c in f.follows_from))}"
-    yield f"  {style(section, bold=True)}: {len(findings)} {'difference' if len(findings) == 1 else 'differences'} ({word})"
+    count = "1 difference" if len(findings) == 1 else f"{len(findings)} differences"
+    yield f"  {style(section, bold=True)}: {count} ({word})"
     most = len(findings) if show_all else _ROWS if section == "database" else _SHOWN
     for finding in [*sorted(findings, key=lambda f: not f.is_cause)][:most]:
         yield from _finding(finding, style)

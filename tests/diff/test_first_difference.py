@@ -7,6 +7,7 @@ import random
 import pytest
 
 from replaykit.diff import episodes as comparison
+
 from . import rewriting, single_changes
 
 SEEDS = range(110)
