@@ -63,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(
             "--replaykit-unused needs a folder: give --replaykit PATH or set replaykit_paths in the ini file"
         )
-    if state.collected and not hasattr(config, "workerinput"):
+    if state.collected:
         _extend_arguments(config, state)
 
 
@@ -95,11 +95,9 @@ class State:
         if missing:
             raise pytest.UsageError(f"--replaykit: {missing[0]} does not exist")
         configured = [path.resolve() for path in config.getini("replaykit_paths")]
-        by_ini = (
-            config.args_source is not pytest.Config.ArgsSource.ARGS and not named and not hasattr(config, "workerinput")
-        )
+        by_ini = config.args_source is not pytest.Config.ArgsSource.ARGS
         self.folders = [*named, *(path for path in configured if path.exists() and path not in named)]
-        self.collected = named or (self.folders if by_ini or _is_worker_for(config, configured) else [])
+        self.collected = named or (self.folders if by_ini else [])
         self.used: set[str] = set()
         self.updated: list[str] = []
 
@@ -123,11 +121,6 @@ class State:
 
 
 _STATE = pytest.StashKey[State]()
-
-
-def _is_worker_for(config: pytest.Config, configured: list[Path]) -> bool:
-    """Whether this is a worker of a run whose arguments hold the ini file's folders."""
-    return hasattr(config, "workerinput") and any(str(path) in config.args for path in configured)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
