@@ -32,7 +32,8 @@ def compare(left: dict, right: dict, ignored: Ignored, names: tuple[str, str]) -
         if member in left and member in right and not ignored.covers(member):
             values = [ignored.without(side[member], member) for side in (left, right)]
             found += [_finding(section, d) for d in walk.compare(*values, (member,))]
-    found += _divergences(left.get("divergences"), right.get("divergences"), walk)
+    at = next((i for i, f in enumerate(found) if f.section not in ("panel", "engine", "header")), len(found))
+    found[at:at] = _divergences(left.get("divergences"), right.get("divergences"), walk)
     found = [replace(f, follows_from=_causes(f, found)) for f in found]
     reasons = tuple(
         f"the {w} replay is {s['status']}"
@@ -56,27 +57,27 @@ def of_cassette(cassette: Cassette) -> dict[str, Any]:
 
 
 def _divergences(left: Any, right: Any, walk: Walk) -> list[Finding]:
-    """Divergences that only one replay shows, and those that both show otherwise."""
+    """Places where a replay diverged: what each side holds there, which is the recorded value where it did not."""
     if not isinstance(left, list) or not isinstance(right, list):
         return []
     ours, theirs = ({canonical.ordered([d.get(k) for k in _WHICH]): d for d in side} for side in (left, right))
     found = []
     for which in (*ours, *(w for w in theirs if w not in ours)):
-        one, other = ours.get(which, MISSING), theirs.get(which, MISSING)
-        named = one if other == MISSING else other
-        place = canonical.pointer("divergences", named["kind"])
-        differences = walk.compare(one, other) if MISSING not in (one, other) else [_one_sided(one, other)]
-        found += [_of_divergence(named, place, d) for d in differences]
+        one, other = ours.get(which), theirs.get(which)
+        values = [_value(side, one or other) for side in (one, other)]
+        found += [_of_divergence(one or other, d) for d in walk.compare(*values)]
     return found
 
 
-def _of_divergence(named: dict, place: str, d: Difference) -> Finding:
+def _value(divergence: dict | None, named: dict) -> Any:
+    return named.get("recorded") if divergence is None else divergence.get("actual")
+
+
+def _of_divergence(named: dict, d: Difference) -> Finding:
+    pointer = str(named["pointer"]) + d.pointer
+    place = canonical.pointer("divergences", named["kind"]) + pointer
     about = {"seat": named.get("seat"), "number": named.get("number"), "note": named["sentence"]}
-    return Finding("replay", place + d.pointer, d.pointer, d.kind, d.left, d.right, **about)
-
-
-def _one_sided(left: Any, right: Any) -> Difference:
-    return Difference("", "missing" if right == MISSING else "extra", left, right)
+    return Finding("replay", place, pointer, d.kind, d.left, d.right, **about)
 
 
 def _finding(section: str, found: Difference) -> Finding:

@@ -16,6 +16,7 @@ from replaykit.diff.values import DIFFERENT, FAILED, SAME, UNFINISHED, EpisodeDi
 from replaykit.errors import ReplaykitError
 
 SCHEMA = "replaykit.diff/1"
+_OUTSIDE = {"panel", "engine", "fleet", "arm", "roster", "seeds", "versions", "header"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +66,10 @@ class DiffReport:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """What was changed, each once, with the panels it touches: causes that differ in nothing but their panel."""
+        """What was changed, each once, with the panels it touches: causes, and what an engine or the like brings along."""
         found: dict[bytes, list[tuple[Finding, str]]] = {}
         for pair in self.pairs:
-            for finding in _distinct(f for f in pair.findings if f.is_cause):
+            for finding in _distinct(f for f in pair.findings if _is_change(f)):
                 found.setdefault(_identity(finding), []).append((finding, pair.panel))
         return tuple(Change(group[0][0], tuple(dict.fromkeys(p for _, p in group))) for group in found.values())
 
@@ -173,6 +174,12 @@ def _one_sided(left: sides.Item | None, right: sides.Item | None) -> EpisodeDiff
         "panel", "", "", kind, *values, note=f"only the {'left' if right is None else 'right'} side has this episode"
     )
     return EpisodeDiff(left and left.name, right and right.name, item.panel, item.case_seed, DIFFERENT, (finding,))
+
+
+def _is_change(finding: Finding) -> bool:
+    """A cause, or a place of a request that follows from the outside alone: a tool's text under another engine."""
+    is_place = finding.section == "requests" or finding.place.startswith("/divergences")
+    return finding.is_cause or (is_place and set(finding.follows_from) <= _OUTSIDE)
 
 
 def _distinct(findings: Iterable[Finding]) -> Iterable[Finding]:

@@ -43,6 +43,9 @@ def _pair(pair: Any, show_all: bool, style: Style) -> Iterator[str]:
     trial = "" if pair.case_seed is None else f"  case seed {pair.case_seed}"
     names = f"{one_line(pair.left or 'nothing')} | {one_line(pair.right or 'nothing')}"
     yield f"{style(_WORDS[pair.status], fg=colour):<10} {pair.panel:<12}{trial}  {names}"
+    if None in (pair.left, pair.right):
+        yield f"  {pair.first.note}" if pair.first else f"  {one_line(pair.error)}"
+        return
     if pair.error:
         yield f"  {one_line(pair.error)}"
     for reason in pair.unfinished:
@@ -109,14 +112,18 @@ def _line(segments: Iterable[tuple[str, str]], style: Style) -> str:
 
 
 def _changes(report: Any) -> Iterator[str]:
-    shared = [change for change in report.changes if len(change.panels) > 1]
-    if shared:
+    """Causes that several panels share; those of one section and the same panels on one line."""
+    groups: dict[tuple, list] = {}
+    for change in report.changes:
+        if len(change.panels) > 1:
+            place = _place(change.finding) if change.finding.number is not None else change.finding.section
+            groups.setdefault((change.finding.section, change.panels, place), []).append(change)
+    if groups:
         yield "causes that several panels share:"
-    for change in shared:
-        panels = ", ".join(change.panels[:8]) + (
-            f" and {len(change.panels) - 8} more" if len(change.panels) > 8 else ""
-        )
-        yield f"  {one_line(_place(change.finding))}: {len(change.panels)} panels ({panels})"
+    for (_, panels, place), changes in groups.items():
+        named = ", ".join(panels[:8]) + (f" and {len(panels) - 8} more" if len(panels) > 8 else "")
+        where = _place(changes[0].finding) if len(changes) == 1 else f"{place}, {len(changes)} places"
+        yield f"  {one_line(where)}: {len(panels)} panels ({named})"
 
 
 def _place(finding: Any) -> str:

@@ -139,8 +139,22 @@ def test_a_replay_that_diverged_differs_from_one_that_did_not(reports):
     found = report.compare(*reports)
     changed = next(p for p in found.pairs if p.status == "different")
     divergence = next(f for f in changed.findings if f.place.startswith("/divergences"))
-    assert (divergence.seat, divergence.number, divergence.kind) == ("learner", 2, "extra")
+    assert (divergence.seat, divergence.number, divergence.left, divergence.right) == ("learner", 2, "old", "new")
     assert divergence.follows_from == ("engine",)
+
+
+def test_a_changed_tool_under_another_engine_is_told_once_with_the_panels_it_touches(reports):
+    document = json.loads(reports[1].read_text())
+    for entry in document["cassettes"]:
+        entry["engine"]["source_digest"] = "0" * 64
+    for entry in document["cassettes"][:2]:
+        named = {"kind": "request", "seat": "learner", "number": 2, "pointer": "/tools/3/function/description"}
+        rest = {"recorded": "old", "actual": "new", "sentence": "request 2 differs", "environment": None}
+        entry |= {"status": "diverged", "divergences": [named | rest]}
+    reports[1].write_text(json.dumps(document))
+    changes = report.compare(*reports).changes
+    assert [len(change.panels) for change in changes] == [4, 2]
+    assert changes[1].finding.pointer == "/tools/3/function/description"
 
 
 def test_a_report_is_compared_with_the_cassettes_it_is_about(reports, sides):
