@@ -12,6 +12,7 @@ from replaykit.seats import SeatReply, SeatRequest
 
 GREETING = "Hi! How can I help you today?"
 _HASH = "0" * 64
+_TURNS = 6
 
 
 class ScriptEngine:
@@ -87,7 +88,7 @@ class _Play:
         )  # fmt: skip
 
     def _turns(self) -> str:
-        for _ in range(100):
+        for _ in range(_TURNS):
             said = self._say("customer", self._customer, None)
             self._customer.append({"role": "assistant", "content": said, "tool_calls": None})
             self._trajectory.append({"role": "user", "content": said, "tool_calls": None})

@@ -118,7 +118,9 @@ def _redirected(check: str, probe: Probe, subject: Subject, context: Context) ->
             bench.ask_all()
             body = bench.capture()
         canary = bench.canary.found(b"".join(wire.first_bytes))
-        return body | {"tripwire": len(wire.first_bytes), "tripwire_canary": canary}
+        ordinals = [i + 3 for i, step in enumerate(steps) if step.name.endswith("other")]  # behind the learner's twins
+        placed = {"other_origin": wire.origin, "other_ordinals": ordinals}
+        return body | placed | {"tripwire": len(wire.first_bytes), "tripwire_canary": canary}
 
 
 def _judge_redirected(views: Views) -> None:

@@ -5,6 +5,8 @@ Work is split into jobs that name things only, so that several processes can sha
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import secrets
 import sys
@@ -22,11 +24,18 @@ from replaykit.certify.check import Check
 from replaykit.certify.finding import Finding, combined
 from replaykit.certify.known_bad import BY_ID, KNOWN_BADS, UNIVERSAL
 from replaykit.certify.subject import WIRES, Subject
+from replaykit.store import atomic
 
 GOOD = tuple(f"good {wire}" for wire in WIRES)
 _THREADS = 4
 _CHUNK = 8
 _ALONE = ("C02",)
+_SHIPPED = "self_test.json"
+_FOLDERS = ("certify", "controls", "transports", "store")
+_MODULES = (
+    "budget", "canonical", "cassette", "certificate", "episode", "errors", "gateway", "record", "replay", "request_digest", "seats",
+    "settings", "turn_rules",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +60,39 @@ def subject_of(name: str) -> Subject:
     return subjects.load(name.removeprefix("good "), {}) if name.startswith("good ") else BY_ID[name].subject()
 
 
-def finding(job: Job) -> Finding:
-    """Perform and judge one job."""
-    subject, check = subject_of(job.subject), catalogue.check(job.check)
+def findings(some: Sequence[Job]) -> list[tuple[Job, Finding]]:
+    """Perform and judge jobs of one subject; they share what is captured of its panels.
+
+    Panels come only where the check's own probes passed: a universal known-bad fails before.
+    """
+    subject = subject_of(some[0].subject)
     terms = profile.of_subject(subject.identity(), "fast")
     context = capture.Context(secrets.token_bytes(16), terms)
-    captures = {probe.name: capture.perform(check.id, probe, subject, context) for probe in check.probes(terms)}
-    found = check.evaluate(captures, terms)
+    shared: list[dict] = []
+    return [(job, _finding(catalogue.check(job.check), subject, context, shared)) for job in some]
+
+
+def _finding(check: Check, subject: Subject, context: capture.Context, shared: list[dict]) -> Finding:
+    captures = {probe.name: capture.perform(check.id, probe, subject, context) for probe in check.probes(context.profile)}
+    found = check.evaluate(captures, context.profile)
     if check.judge_panel is not None and all(f.status == "PASS" for f in found):
-        found += _panel_findings(check, subject, context)
+        if not shared or (check.id == "C46" and "replays" not in shared[0]):
+            shared[:] = _panel_captures(subject, context, replayed=check.id == "C46")
+        panels_ = known_panels.fleet().panels
+        found += [panel_finding(check, c, context.profile, p.judge.required, p.digests.tools) for p, c in zip(panels_, shared, strict=True)]
     return combined(found)
 
 
-def _panel_findings(check: Check, subject: Subject, context: capture.Context) -> list[Finding]:
+def _panel_captures(subject: Subject, context: capture.Context, replayed: bool) -> list[dict]:
     fleet, engine = known_panels.fleet(), known_panels.engine(subject)
     with panels.temporary() as name:
         folder = Path(name)
         captures = [panels.capture(p, subject, context, engine, fleet, folder) for p in fleet.panels]
-        if check.id == "C46":
+        if replayed and all("error" not in c for c in captures):
             replays = replaying.elsewhere(folder, subject, fleet.to_dict(), "script")
             for panel, one in zip(fleet.panels, captures, strict=True):
                 one["replays"] = [said.get(panels.file_name(panel.id)) for said in replays]
-    return [panel_finding(check, c, context.profile, p.judge.required, p.digests.tools) for p, c in zip(fleet.panels, captures, strict=True)]
+    return captures
 
 
 def panel_finding(check: Check, data: dict, terms: profile.Profile, judged: bool | None, tools: str | None) -> Finding:
@@ -95,9 +115,10 @@ def run(step: Callable[[], None] = lambda: None, processes: int | None = None, w
     """
     todo = list(jobs() if wanted is None else wanted)
     alone = [job for job in todo if job.check in _ALONE]
-    found = {job: finding(job) for job in alone}
-    shared = [job for job in todo if job.check not in _ALONE]
-    chunks = [shared[i::max(1, len(shared) // _CHUNK)] for i in range(max(1, len(shared) // _CHUNK))]
+    found = dict(pair for job in alone for pair in findings([job]))
+    bundles = _bundles(job for job in todo if job.check not in _ALONE)
+    count = max(1, len(bundles) // _CHUNK)
+    chunks = [bundles[i::count] for i in range(count)]
     count = processes or os.cpu_count() or 1
     if count == 1 or "pytest" in sys.modules:
         for chunk in chunks:
@@ -111,9 +132,18 @@ def run(step: Callable[[], None] = lambda: None, processes: int | None = None, w
     return report(found)
 
 
-def _chunk(some: Sequence[Job]) -> list[tuple[Job, Finding]]:
+def _bundles(todo: Iterable[Job]) -> list[list[Job]]:
+    """Jobs that share what they capture in one bundle, every other job in its own; what takes long comes first."""
+    panel_checks = {c.id for c in catalogue.checks() if c.judge_panel is not None}
+    bundles: dict[Any, list[Job]] = {}
+    for job in todo:
+        bundles.setdefault(job.subject if job.check in panel_checks else job, []).append(job)
+    return list(bundles.values())
+
+
+def _chunk(bundles: Sequence[Sequence[Job]]) -> list[tuple[Job, Finding]]:
     with ThreadPoolExecutor(_THREADS) as pool:
-        return list(zip(some, pool.map(finding, some), strict=True))
+        return [pair for pairs in pool.map(findings, bundles) for pair in pairs]
 
 
 def report(found: dict[Job, Finding]) -> dict:
@@ -149,6 +179,39 @@ def report(found: dict[Job, Finding]) -> dict:
     return body | {"matrix_sha256": canonical.digest({k: v for k, v in body.items() if k != "alarms"})}
 
 
+def chunk_count() -> int:
+    """How often a whole run tells of its progress."""
+    return max(1, len(_bundles(job for job in jobs() if job.check not in _ALONE)) // _CHUNK)
+
+
+def to_text(result: dict) -> str:
+    """A report as a file's text."""
+    return canonical.pretty(result)
+
+
+def known(path: Path | None = None) -> dict | None:
+    """A report that was made by exactly these sources and holds: from a file, from the package, from the user's cache."""
+    for place in [path] if path else (Path(__file__).with_name(_SHIPPED), _cache()):
+        try:
+            result = json.loads(place.read_text("utf-8"))
+        except (OSError, ValueError, RecursionError):
+            continue
+        if isinstance(result, dict) and result.get("source_sha256") == source_digest() and holds(result):
+            return result
+    return None
+
+
+def keep(result: dict, path: Path | None = None) -> None:
+    """Keep a report for later runs; where it cannot be kept, the next run tests again."""
+    with contextlib.suppress(OSError):
+        atomic.write_text(path or _cache(), to_text(result))
+
+
+def _cache() -> Path:
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return root / "replaykit" / f"self-test-{source_digest()[:24]}.json"
+
+
 def sorted_jobs(found: dict[Job, Finding]) -> list[tuple[Job, Finding]]:
     """The findings in a fixed order."""
     return sorted(found.items(), key=lambda item: (item[0].subject, item[0].check))
@@ -174,7 +237,7 @@ def summary(result: dict) -> str:
 
 
 def source_digest() -> str:
-    """SHA-256 over the package's own sources, names included."""
+    """SHA-256 over the sources that a certification runs on, names included."""
     root = Path(__file__).resolve().parent.parent
-    files = sorted(p for p in root.rglob("*.py"))
+    files = sorted([*(p for d in _FOLDERS for p in (root / d).rglob("*.py")), *(root / f"{name}.py" for name in _MODULES)])
     return canonical.digest([[str(p.relative_to(root)), canonical.sha256(p.read_bytes())] for p in files])

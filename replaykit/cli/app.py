@@ -25,6 +25,8 @@ COMMANDS = {
     "import": ("replaykit.cli.import_", "Turn tau2 results files or vcrpy cassettes into cassettes."),
     "export": ("replaykit.cli.export", "Write tau2 results, vcrpy cassettes or HAR files from cassettes."),
     "engines": ("replaykit.cli.engines", "Name interpreters that have another tau2."),
+    "certify": ("replaykit.cli.certify", "Certify a transport panel by panel; verify certificates."),
+    "controls": ("replaykit.cli.controls", "Run the loopback control provider on its own."),
     "fleet": ("replaykit.cli.fleet", "Build, verify and show the fleet of panels."),
     "doctor": ("replaykit.cli.doctor", "Name the tau2 engine found, and test it against facts."),
 }
