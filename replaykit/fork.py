@@ -11,7 +11,6 @@ from replaykit.arm import Arm
 from replaykit.cassette import SUFFIXES, Cassette, RecordedRequest
 from replaykit.errors import PrefixDiverged, UsageError
 from replaykit.fleet import Fleet
-from replaykit.replay import models
 from replaykit.resume import controls_of
 from replaykit.seats import SeatReply
 from replaykit.store import reader
@@ -58,7 +57,7 @@ def fork(
         journal = stack.enter_context(Journal.create(target, header, redactor))
         behind = prefix.PrefixRecord(requests, journal, True, {"kind": "fork", **seam})
         book, live = prefix.ledger(requests, False), prefix.sources(requests, seated.sources)
-        configured = prefix.configured(seated, models(parent))
+        configured = prefix.configured(seated, parent)
         try:
             result = prefix.play_on(
                 lambda: record.play(runtime, panel, configured, behind, seed, redactor, live, book, on_request)

@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 from replaykit.budget import Budget, BudgetSpent, Ledger
-from replaykit.cassette import RecordedRequest
+from replaykit.cassette import Cassette, RecordedRequest
 from replaykit.engine.protocol import Engine, EngineIdentity, SeatModels
 from replaykit.errors import PrefixDiverged, UsageError
-from replaykit.replay import Comparison, ReplayStopped
+from replaykit.replay import Comparison, ReplayStopped, models
 from replaykit.seating import Seating
 from replaykit.seats import SEATS, ReplySource, SeatFailure, SeatReply, SeatRequest, TransportRequest, WireExchange
 from replaykit.store.journal import Journal
@@ -208,9 +208,14 @@ def sources(requests: tuple[RecordedRequest, ...], live: Mapping[str, ReplySourc
     return {seat: PrefixSource(requests, live[seat]) for seat in SEATS}
 
 
-def configured(seated: Seating, models: SeatModels) -> Seating:
-    """The seats with tau2 configured as it was in the recording: its models stand in every native request."""
-    return replace(seated, models=models)
+def configured(seated: Seating, parent: Cassette) -> Seating:
+    """The seats with tau2 configured as in a recording: its models stand in every native request.
+
+    A seat that the recording never asked is configured as the one who sits there now.
+    """
+    asked, recorded = {request.seat for request in parent.requests}, models(parent)
+    kept = [getattr(recorded if seat in asked else seated.models, seat) for seat in SEATS]
+    return replace(seated, models=SeatModels(*kept))
 
 
 def ledger(requests: tuple[RecordedRequest, ...], asked_again: bool) -> Ledger:

@@ -15,7 +15,6 @@ from replaykit.arm import Arm
 from replaykit.cassette import Cassette
 from replaykit.errors import UsageError
 from replaykit.fleet import Fleet
-from replaykit.replay import models
 from replaykit.seating import Seating
 from replaykit.store import reader
 from replaykit.store.journal import Journal
@@ -58,9 +57,7 @@ def resume(
         book = prefix.ledger(cassette.requests, _is_asked_again(cassette, seated))
         live = prefix.sources(cassette.requests, seated.sources)
         result = prefix.play_on(
-            lambda: record.play(
-                runtime, panel, _configured(cassette, seated), behind, seed, redactor, live, book, on_request
-            )
+            lambda: record.play(runtime, panel, seated, behind, seed, redactor, live, book, on_request)
         )
     return record.Recorded(path, panel.id, result, book.requests)
 
@@ -110,8 +107,3 @@ def _is_asked_again(cassette: Cassette, seated: Seating) -> bool:
         return False
     last = cassette.requests[-1]
     return not prefix.is_answered_on_wire(last, seated.sources[last.seat])
-
-
-def _configured(cassette: Cassette, seated: Seating) -> Seating:
-    """The seats with tau2 configured as it was: its models stand in every native request."""
-    return prefix.configured(seated, models(cassette)) if cassette.requests else seated

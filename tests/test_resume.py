@@ -188,6 +188,19 @@ def test_an_episode_that_ended_but_for_its_footer_is_closed_without_asking(whole
     assert replay(cassette, runtime, fleet, "closed").status == "equal"
 
 
+@pytest.mark.parametrize("kind", ["request", "exchange", "reply"])
+@pytest.mark.parametrize("nth", [0, 1, 9, 14])
+def test_wherever_it_was_cut_the_whole_recording_equals_an_undisturbed_one(whole, fleet, tmp_path, kind, nth):
+    from replaykit.diff import episodes
+
+    undisturbed = tmp_path / "undisturbed.cassette.jsonl"
+    undisturbed.write_bytes(b"".join(whole))
+    path = cut_after(whole, kind, nth, tmp_path)
+    resume.resume(path, fleet)
+    found = episodes.compare(reader.read(undisturbed), reader.read(path))
+    assert (found.status, found.findings) == ("same", ())
+
+
 def test_the_budget_continues_with_the_time_that_was_spent_waiting(whole, fleet, tmp_path):
     from replaykit import prefix
 

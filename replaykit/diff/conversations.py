@@ -248,6 +248,8 @@ def _finding(section: str, index: int, seat: str, found: Difference) -> Finding:
     kind, inner = found.kind, ()
     if kind == "value" and found.pointer.endswith("/arguments"):
         kind, inner = _arguments(found)
+    elif found.pointer.endswith("/content") and all(v in (None, "", MISSING) for v in (found.left, found.right)):
+        kind = "no_text"
     place = canonical.pointer(section, index + 1) + found.pointer
     return Finding(
         section,

@@ -10,7 +10,7 @@ from replaykit.cassette import Cassette
 from replaykit.diff.ignoring import Ignored
 from replaykit.diff.leaves import Walk
 from replaykit.diff.values import DIFFERENT, SAME, UNFINISHED, EpisodeDiff, Finding
-from replaykit.difference import MISSING, Difference
+from replaykit.difference import Difference
 
 _MEMBERS = (
     ("panel", "panel"),

@@ -66,7 +66,7 @@ class DiffReport:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """What was changed, each once, with the panels it touches: causes, and what an engine or the like brings along."""
+        """What was changed, each once, with the panels it touches: causes, and what another engine brings along."""
         found: dict[bytes, list[tuple[Finding, str]]] = {}
         for pair in self.pairs:
             for finding in _distinct(f for f in pair.findings if _is_change(f)):

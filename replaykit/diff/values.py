@@ -43,6 +43,7 @@ KIND_WORDS = {
     "extra": "only on the right",
     "order": "the same in another order",
     "seat": "another seat",
+    "no_text": "no text on both sides, written otherwise",
     "not_located": "difference not located",
 }
 _LONGEST = 4_000

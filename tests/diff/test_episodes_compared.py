@@ -186,6 +186,18 @@ def test_behind_renumbered_calls_the_first_real_difference_is_named(change):
     assert first.right == "Another result."
 
 
+@pytest.mark.parametrize("content", [None, ""])
+def test_two_ways_to_write_no_text_are_told_apart_as_such(change, content):
+    def edit(data):
+        message = next(
+            m for m in data["turns"][8]["native"]["messages"] if m["role"] == "assistant" and not m["content"]
+        )
+        message["content"] = content
+
+    found = comparison.compare(*change(edit))
+    assert [f.kind for f in found.findings] == ([] if content is None else ["no_text"])
+
+
 def test_one_id_changed_in_one_place_is_a_difference(change):
     def edit(data):
         data["turns"][8]["native"]["messages"][-1]["tool_call_id"] = "call_other"
