@@ -118,11 +118,13 @@ def _grid(panels: Mapping[str, Any]) -> str:
 
 
 def _grid_row(row: Mapping[str, Any], names: Iterable[str]) -> str:
-    cells = "".join(
-        f'<td class="{escape(s)}" title="{escape(f"{n} {s} {row["codes"].get(n) or str()}")}">{_MARKS.get(s, "?")}</td>'
-        for n, s in ((n, row["checks"].get(n, "NOT_EXERCISED")) for n in names)
-    )
+    cells = "".join(_grid_cell(name, row["checks"].get(name, "NOT_EXERCISED"), row["codes"].get(name)) for name in names)
     return f"<tr><td>{escape(row['id'])}</td>{cells}<td>{escape(', '.join(row['model_served']))}</td></tr>"
+
+
+def _grid_cell(name: str, status: str, code: str | None) -> str:
+    title = escape(f"{name} {status} {code or ''}".rstrip())
+    return f'<td class="{escape(status)}" title="{title}">{_MARKS.get(status, "?")}</td>'
 
 
 def _waivers(predicate: Mapping[str, Any]) -> str:
