@@ -6,6 +6,7 @@
     ├── Incomplete                     3   a result that must not be read as complete
     ├── SeatError                      4   a seat gave no usable reply (see `SeatFailure` in seats)
     ├── OfflineViolation               4   a socket was opened during a replay
+    ├── ClusterUnavailable             4   no scheduler answers
     ├── EvidenceError                  5   damaged, forged, truncated or foreign evidence
     │   └── SchemaTooNew               5   a newer replaykit wrote it
     ├── ToolNameMismatch               1   the two names of a native tool call disagree
@@ -61,6 +62,12 @@ class SeatError(ReplaykitError):
 
 class OfflineViolation(ReplaykitError):
     """A socket was opened although the run promised to stay offline."""
+
+    exit_code = 4
+
+
+class ClusterUnavailable(ReplaykitError):
+    """The cluster's scheduler does not answer, or was lost."""
 
     exit_code = 4
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import gc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from replaykit import engine
+from replaykit import cluster, engine, processes
 from replaykit.divergence import ReplayReport
-from replaykit.errors import EngineNotReady, ReplaykitError, UsageError
+from replaykit.engine import pins
+from replaykit.errors import EngineNotReady, EvidenceError, ReplaykitError, UsageError
 from replaykit.fleet import Fleet
 from replaykit.replay import replay
-from replaykit.store import reader
+from replaykit.store import reader, remote, scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +52,100 @@ def find(paths: Iterable[Path]) -> list[Path]:
     return files
 
 
-def run(files: list[Path], fleet: Fleet, jobs: int, watch: Any, level: str = "seat") -> list[Outcome]:
+def run(files: Sequence[Any], fleet: Fleet, jobs: int, watch: Any, level: str = "seat", verify_hash: bool = False) -> list[Outcome]:
     """Replay every file; a file that cannot be read does not stop the others.
 
     Args:
         watch: Told when a cassette is done (`step(errors=bool)`).
         level: See `replay.replay`.
+        verify_hash: Compute tau2's own hash beside every short cut.
+
+    Raises:
+        InternalError: a tool wrote into a database that episodes share, so the run is void.
     """
-    engine.load()
-    if jobs > 1 and len(files) > 1:
-        return _in_processes(files, fleet, jobs, watch, level)
-    return [_watched(one(path, fleet, level), watch) for path in files]
+    with seldom_collecting():
+        runtime = engine.load()
+        if verify_hash:
+            runtime.verify_hashes()
+        if jobs > 1 and len(files) > 1:
+            return _in_processes(files, fleet, jobs, watch, level)
+        outcomes = [_watched(one(path, fleet, level), watch) for path in files]
+        runtime.check_bases()
+    return outcomes
+
+
+def run_on(
+    address: str, files: Sequence[Any], fleet: Fleet, watch: Any, level: str = "seat", verify_hash: bool = False, tell: Callable[[str], None] = print
+) -> list[Outcome]:
+    """Replay every file on a cluster (see `cluster.each`); workers read the files themselves, by path or URL.
+
+    Args:
+        tell: Given a sentence for every worker that is refused.
+
+    Raises:
+        UsageError, ClusterUnavailable, EngineNotReady, Incomplete: as `cluster.each` does.
+    """
+    terms = cluster.Terms.of(fleet.digest)
+    outcomes: dict[int, Outcome] = {}
+    places: list[int] = []
+    pieces = _pieces(files, level, verify_hash, outcomes, places, watch)
+    for sent, result in cluster.each(address, replay_there, pieces, terms, tell, _check_bases):
+        position = places[sent]
+        outcomes[position] = _watched(_here(result, str(files[position])), watch)
+    return [outcomes[position] for position in range(len(files))]
+
+
+def _pieces(
+    files: Sequence[Any], level: str, verify_hash: bool, outcomes: dict[int, Outcome], places: list[int], watch: Any
+) -> Iterator[cluster.Piece]:
+    """What to send, as it is asked for; a file whose ends cannot be read here has its outcome at once."""
+    for position, path in enumerate(files):
+        try:
+            footer = scan.scan(path).footer
+        except ReplaykitError as error:
+            outcomes[position] = _watched(Outcome(str(path), None, str(error), error.exit_code), watch)
+            continue
+        places.append(position)
+        url = path.url if isinstance(path, remote.RemotePath) else str(path.absolute())
+        digest = footer["digest"] if footer else None
+        yield cluster.Piece(digest or "interrupted", (url, digest, level, verify_hash))
+
+
+def replay_there(url: str, digest: str | None, level: str, verify_hash: bool) -> Outcome:
+    """Replay one cassette on a worker."""
+    if verify_hash:
+        engine.load().verify_hashes()
+    with seldom_collecting():
+        outcome = one(remote.located(url), cluster.own_fleet(), level)
+    if digest is not None and outcome.report is not None and outcome.report.digest != digest:
+        return Outcome(url, None, f"{url}: another file is there on the worker than here", EvidenceError.exit_code)
+    return outcome
+
+
+def _here(result: Any, name: str) -> Outcome:
+    """A worker's result under the name the file has here."""
+    if isinstance(result, cluster.Failed):
+        return Outcome(name, None, f"{name}: {result.sentence}", result.exit_code)
+    report = result.report
+    return replace(result, cassette=name, report=report and replace(report, cassette=name))
+
+
+@contextmanager
+def seldom_collecting() -> Iterator[None]:
+    """Replay with the cyclic collector called seldom: it would walk the databases again and again.
+
+    Episodes leave little for it, since what they share is made once a process.
+    """
+    before = gc.get_threshold()
+    _collect_seldom()
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def _collect_seldom() -> None:
+    gc.set_threshold(100_000, 50, 100)
 
 
 def one(path: Path, fleet: Fleet, level: str = "seat") -> Outcome:
@@ -84,27 +171,29 @@ def _watched(outcome: Outcome, watch: Any) -> Outcome:
     return outcome
 
 
-def _in_processes(files: list[Path], fleet: Fleet, jobs: int, watch: Any, level: str) -> list[Outcome]:
-    """Forked workers share the engine and its databases, which are already loaded; elsewhere each loads its own."""
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-
-    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
-    context = multiprocessing.get_context(method)
-    with ProcessPoolExecutor(min(jobs, len(files)), mp_context=context, initializer=_set_fleet, initargs=(fleet.to_dict(), level)) as pool:
-        return [_watched(outcome, watch) for outcome in pool.map(_in_worker, files, chunksize=1)]
-
-
-_fleet: Fleet | None = None
-_level = "seat"
+def _in_processes(files: Sequence[Any], fleet: Fleet, jobs: int, watch: Any, level: str) -> list[Outcome]:
+    """Workers share the engine and its databases, which are loaded before they are forked."""
+    engine.load().prepare(_domains(files))
+    job = processes.Job(partial(one, fleet=fleet, level=level), _collect_seldom, _check_bases)
+    outcomes: dict[int, Outcome] = {}
+    for position, result in processes.each(job, files, jobs):
+        outcome = result if isinstance(result, Outcome) else Outcome(str(files[position]), None, f"{files[position]}: {result.sentence}", 6)
+        outcomes[position] = _watched(outcome, watch)
+    return [outcomes[position] for position in range(len(files))]
 
 
-def _set_fleet(document: dict, level: str) -> None:
-    global _fleet, _level
-    from replaykit import fleet
-
-    _fleet, _level = fleet.parse(document), level
+def _check_bases() -> None:
+    engine.load().check_bases()
 
 
-def _in_worker(path: Path) -> Outcome:
-    return one(path, _fleet, _level)
+def _domains(files: Sequence[Any]) -> list[str]:
+    """Domains that the cassettes play in; looks at their headers until all are known."""
+    found: set[str] = set()
+    for path in files:
+        if len(found) == len(pins.DOMAINS):
+            break
+        try:
+            found.add(scan.scan(path).panel.partition("/")[0])
+        except ReplaykitError:
+            continue  # said where it is read
+    return [name for name in pins.DOMAINS if name in found]

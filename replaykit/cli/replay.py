@@ -6,14 +6,16 @@ from pathlib import Path
 
 import click
 
-from replaykit.cli.shared import fleet_option, load_fleet, print_json, write_result
+from replaykit.cli.shared import CassettePath, fleet_option, load_fleet, print_json, tell, write_result
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=CassettePath())
 @click.option("-j", "--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE", help="Write a JSON report; - for standard output.")
 @click.option("--junit", "junit_path", type=click.Path(path_type=Path), metavar="FILE", help="Write a JUnit report.")
+@click.option("--verify-hash", is_flag=True, help="Compute tau2's own hash beside every database hash (slow).")
+@click.option("--cluster", "address", metavar="ADDRESS", help="Replay on the workers of a Dask scheduler (extra 'cluster'; see docs/scale.md).")
 @click.option("--bisect", is_flag=True, help="Exit 0, 1 or 125, for 'git bisect run'.")
 @click.option("--engine", "engine_name", metavar="NAME", help="Replay under a named interpreter (see 'replaykit engines').")
 @click.option(
@@ -25,6 +27,8 @@ def command(
     jobs: int,
     json_path: Path | None,
     junit_path: Path | None,
+    verify_hash: bool,
+    address: str | None,
     bisect: bool,
     engine_name: str | None,
     level: str,
@@ -32,7 +36,7 @@ def command(
 ) -> int:
     """Replay cassettes offline and compare everything.
 
-    PATH is a cassette or a folder of them. Exit 1 on any divergence, 3 when a recording is interrupted, 5 when a file
+    PATH is a cassette or a folder of them; s3:// and other URLs are read through fsspec. Exit 1 on any divergence, 3 when a recording is interrupted, 5 when a file
     is damaged.
 
     \b
@@ -46,10 +50,14 @@ def command(
     from replaykit import replay_many
     from replaykit.reports.progress import Progress
 
+    if engine_name is not None and (address is not None or verify_hash):
+        raise click.UsageError("--engine goes with neither --cluster nor --verify-hash")
     files = replay_many.find(paths)
     with Progress("cassettes", len(files)) as progress:
-        if engine_name is None:
-            outcomes = replay_many.run(files, load_fleet(fleet_path), jobs, progress, level)
+        if address is not None:
+            outcomes = replay_many.run_on(address, files, load_fleet(fleet_path), progress, level, verify_hash, tell)
+        elif engine_name is None:
+            outcomes = replay_many.run(files, load_fleet(fleet_path), jobs, progress, level, verify_hash)
         else:
             outcomes = _elsewhere(engine_name, paths, fleet_path, jobs, level)
     _write(outcomes, json_path, junit_path)

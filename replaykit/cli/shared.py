@@ -17,6 +17,20 @@ fleet_option = click.option(
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
 
 
+class CassettePath(click.ParamType):
+    """A path on this disk or a URL that fsspec reads."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """A `pathlib.Path` or a `store.remote.RemotePath`."""
+        if "://" not in str(value):
+            return Path(value)
+        from replaykit.store import remote
+
+        return remote.located(value)
+
+
 def load_fleet(path: Path | None) -> Any:
     """The fleet a command works with."""
     from replaykit.store import fleet_file
@@ -41,6 +55,11 @@ def write_result(path: Path, text: str) -> None:
         atomic.write_text(path, text)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def tell(sentence: str) -> None:
+    """A sentence on standard error that is no failure."""
+    click.echo(f"replaykit: {sentence}", err=True)
 
 
 def is_terminal() -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from replaykit.cli.shared import fleet_option, json_flag, print_json
+from replaykit.cli.shared import CassettePath, fleet_option, json_flag, print_json
 
 _NUMBERS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 _ALL = "all"
@@ -40,7 +40,7 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, value: str | None) 
 
 
 @click.command(cls=_Show)
-@click.argument("path", metavar="CASSETTE", type=click.Path(path_type=Path))
+@click.argument("path", metavar="CASSETTE", type=CassettePath())
 @click.option("--full", is_flag=True, help="Fold nothing.")
 @click.option("--requests", callback=_numbers, metavar="[N]", help="Unfold native requests: all, or only N (N-M).")
 @click.option("--wire", callback=_numbers, metavar="[N]", help="Unfold HTTP exchanges, likewise.")

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from types import TracebackType
 from typing import Any
+
+_PATIENCE_S = 2.0
 
 
 class Progress:
@@ -24,13 +27,12 @@ class Progress:
         self._lock = threading.Lock()
         self._bar: Any = None
         self._task: Any = None
+        self._due_s: float | None = None  # drawn from then on; its thread must not run before workers are forked
         self.done = self.requests = self.errors = 0
 
     def __enter__(self) -> Progress:
         if sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("CI"):
-            self._bar = self._new_bar()
-            self._bar.start()
-            self._task = self._bar.add_task(self._unit, total=self._total, requests=0, errors=0)
+            self._due_s = time.monotonic() + _PATIENCE_S
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -51,6 +53,10 @@ class Progress:
             self._draw()
 
     def _draw(self) -> None:
+        if self._bar is None and self._due_s is not None and time.monotonic() >= self._due_s:
+            self._bar = self._new_bar()
+            self._bar.start()
+            self._task = self._bar.add_task(self._unit, total=self._total, requests=0, errors=0)
         if self._bar is not None:
             self._bar.update(self._task, completed=self.done, requests=self.requests, errors=self.errors)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from replaykit import canonical
 from replaykit.cassette import HEADER_KEYS, SCHEMA, SUFFIXES, VERSION, Cassette
 from replaykit.errors import EvidenceError, SchemaTooNew, UsageError
-from replaykit.store import container, lines
+from replaykit.store import container, lines, remote
 from replaykit.store.assembly import Assembly
 from replaykit.store.migrations import migrate, version_of
 
@@ -43,16 +43,18 @@ def read(path: str | os.PathLike[str]) -> Cassette:
         EvidenceError: it is damaged, forged, oversized or no cassette; with the byte offset.
         SchemaTooNew: a newer replaykit wrote it.
     """
-    target = Path(path)
+    target = remote.located(path)
     return parse(load(target), target)
 
 
-def load(path: Path) -> bytes:
+def load(path: Path | remote.RemotePath) -> bytes:
     """The decompressed bytes of a cassette's file.
 
     Raises:
         UsageError, EvidenceError: as in `read`.
     """
+    if isinstance(path, remote.RemotePath):
+        return expand(path.read(lines.MAX_FILE), path)
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -205,21 +207,24 @@ def is_compressed(path: Path) -> bool:
         return file.read(4) == container.MAGIC
 
 
-def find(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
-    """The cassettes among files and below folders, sorted, each once.
+def find(paths: Iterable[str | os.PathLike[str]]) -> list[Path | remote.RemotePath]:
+    """The cassettes among files and below folders, sorted, each once; those behind URLs come last.
 
     Raises:
         UsageError: a path does not exist.
     """
     found: set[Path] = set()
-    for path in map(Path, paths):
-        if path.is_dir():
+    behind_urls: set[remote.RemotePath] = set()
+    for path in map(remote.located, paths):
+        if isinstance(path, remote.RemotePath):
+            behind_urls.update(path.cassettes())
+        elif path.is_dir():
             found.update(_below(path))
         elif path.exists():
             found.add(path)
         else:
             raise UsageError(f"{path} does not exist: give a cassette or a folder of cassettes")
-    return sorted(found)
+    return [*sorted(found), *sorted(behind_urls, key=str)]
 
 
 def _below(folder: Path) -> Iterable[Path]:

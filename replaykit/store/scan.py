@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from replaykit.cassette import SCHEMA, CassetteSummary
 from replaykit.errors import EvidenceError, UsageError
-from replaykit.store import container, lines, reader
+from replaykit.store import container, lines, reader, remote
 
 _LOOK = 16 * 1024
 
@@ -21,16 +21,18 @@ def scan(path: str | os.PathLike[str]) -> CassetteSummary:
         EvidenceError: it is no cassette, or its header or footer was changed.
         SchemaTooNew: a newer replaykit wrote it.
     """
-    target = Path(path)
+    target = remote.located(path)
+    if isinstance(target, remote.RemotePath):
+        with target.opened() as (file, size):
+            return _scan(file, size, target)
     try:
         with open(target, "rb", buffering=0) as file:
-            return _scan(file, target)
+            return _scan(file, os.fstat(file.fileno()).st_size, target)
     except OSError as error:
         raise UsageError(f"{target} cannot be read: {error.strerror}") from error
 
 
-def _scan(file: BinaryIO, path: Path) -> CassetteSummary:
-    size = os.fstat(file.fileno()).st_size
+def _scan(file: BinaryIO, size: int, path: Any) -> CassetteSummary:
     head = file.read(_LOOK)
     if head[:4] == container.MAGIC:
         return _scan_compressed(head + file.read(lines.MAX_FILE), path)
@@ -55,10 +57,21 @@ def _tail(file: BinaryIO, size: int) -> bytes:
 def _header(line: bytes, path: Path) -> dict:
     if not line:
         raise EvidenceError("no whole header: not a cassette, or cut within its first record", path, 0)
-    reader.check_schema(line, path)
-    record = _read(line, SCHEMA, path, 0)
+    record = _of_this_schema(line)
+    if record is None:
+        reader.check_schema(line, path)
+        record = _read(line, SCHEMA, path, 0)
     reader.check_header(record, path)
     return {key: value for key, value in record.items() if key != "kind"}
+
+
+def _of_this_schema(line: bytes) -> dict | None:
+    """The header if all is well, parsed once; what is wrong is found out the long way."""
+    try:
+        record = lines.read(line, SCHEMA)[0]
+    except ValueError:
+        return None
+    return record if record.get("schema") == SCHEMA else None
 
 
 def _footer(tail: bytes, size: int, path: Path) -> dict | None:
