@@ -59,7 +59,9 @@ def _unfinished(left: Cassette, right: Cassette, talk: conversations.Talk, walk:
         if side.interrupted:
             yield f"the {word} recording is interrupted: its result is not known"
     yield from talk.unfinished
-    if walk.unfinished:
+    if walk.is_too_deep:
+        yield "a value is nested too deeply to be compared"
+    elif walk.unfinished:
         yield f"the limit of {walk.limit} compared values was reached: raise it with --work-limit"
 
 

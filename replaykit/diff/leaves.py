@@ -28,23 +28,30 @@ class Walk:
 
     def __init__(self, limit: int = WORK_LIMIT) -> None:
         self.limit, self.spent = limit, 0
+        self.is_too_deep = False
         self.tokens = Tokens()
 
     @property
     def unfinished(self) -> bool:
-        """The limit was reached, so what was not found may still be there."""
-        return self.spent > self.limit
+        """The limit was reached, or a value is nested too deeply: what was not found may still be there."""
+        return self.spent > self.limit or self.is_too_deep
 
     def compare(self, left: Any, right: Any, path: Path = (), right_path: Path | None = None) -> list[Difference]:
         """Differences between two values, in document order of the left one."""
         found: list[Difference] = []
-        self._walk(left, right, path, path if right_path is None else right_path, found)
+        try:
+            self._walk(left, right, path, path if right_path is None else right_path, found)
+        except RecursionError:
+            self.is_too_deep = True
         return found
 
     def compare_tails(self, left: list, right: list, starts: tuple[int, int], path: Path) -> list[Difference]:
         """Differences between two lists behind their first items, which were compared before."""
         found: list[Difference] = []
-        self._lists(left[starts[0] :], right[starts[1] :], path, path, found, starts)
+        try:
+            self._lists(left[starts[0] :], right[starts[1] :], path, path, found, starts)
+        except RecursionError:
+            self.is_too_deep = True
         return found
 
     def _walk(self, left: Any, right: Any, path: Path, other: Path, found: list[Difference]) -> None:

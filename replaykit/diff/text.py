@@ -36,7 +36,11 @@ def in_json(left: Any, right: Any) -> list[Difference] | None:
         values = [json.loads(text) for text in (left, right)]
     except (TypeError, ValueError, RecursionError):
         return None
-    return Walk(10_000).compare(*values) if all(isinstance(v, (dict, list)) for v in values) else None
+    if not all(isinstance(v, (dict, list)) for v in values):
+        return None
+    walk = Walk(10_000)
+    found = walk.compare(*values)
+    return None if walk.unfinished else found
 
 
 def _common(left: list, right: list) -> int:

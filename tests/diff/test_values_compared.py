@@ -157,3 +157,13 @@ def test_a_member_that_moved_and_changed_is_paired_with_itself():
 def test_members_that_have_nothing_in_common_are_not_paired():
     left, right = [{"id": "a"}, {"x": 1}], [{"x": 1}, {"far": [1, 2, 3], "away": {"k": "v"}}]
     assert found(left, right) == [("missing", "/0"), ("extra", "/1")]
+
+
+def test_values_nested_too_deeply_are_unfinished_and_no_error():
+    deep = [1]
+    for _ in range(5_000):
+        deep = [deep]
+    walk = Walk()
+    assert walk.compare({"a": 1, "b": deep}, {"a": 2, "b": [deep]})[0].pointer == "/a"
+    assert walk.unfinished
+    assert text.in_json("[" * 900 + "]" * 900, "[" * 901 + "]" * 901) is None
