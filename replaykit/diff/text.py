@@ -14,7 +14,7 @@ Segments = list[tuple[str, str]]
 """``("=", text)`` on both sides, ``("-", text)`` on the left only, ``("+", text)`` on the right only."""
 CONTEXT = 40
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
-_MOST_WORDS = 1_500
+_MOST_WORDS = 600
 
 
 def segments(left: str, right: str) -> Segments:

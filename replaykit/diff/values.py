@@ -124,8 +124,9 @@ class Finding:
         data |= {"left": shortened(self.left), "right": shortened(self.right)}
         if self.inner:
             data["inner"] = [d.to_dict() for d in self.inner]
-        if self.line is not None:
-            data["line"] = [[word, part] for word, part in shortened_line(self.line)]
+        line = self.line
+        if line is not None:
+            data["line"] = [[word, part] for word, part in shortened_line(line)]
         data["follows_from"] = list(self.follows_from)
         return data | ({"note": self.note} if self.note else {})
 
