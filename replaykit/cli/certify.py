@@ -119,6 +119,8 @@ def _self_test(as_json: bool, report_path: Path | None) -> int:
         report = self_test.run(progress.step)
     if report_path is not None:
         write_result(report_path, self_test.to_text(report))
+    if self_test.holds(report):
+        self_test.keep(report)
     if as_json:
         print_json(report)
     else:

@@ -11,13 +11,14 @@ from replaykit.cli.shared import fleet_option, json_flag, load_fleet, print_json
 
 @click.group()
 def command() -> None:
-    """Build, verify and show the fleet of panels.
+    """Build, verify and show the fleet of panels, and what covers it.
 
     \b
     Examples:
       replaykit fleet build
       replaykit fleet verify
       replaykit fleet show retail/2
+      replaykit fleet coverage certification cassettes
     """
 
 
@@ -71,6 +72,27 @@ def show(panel: str | None, fleet_path: Path | None, as_json: bool) -> None:
     else:
         _print_table(panels)
         click.echo(f"{len(panels)} panels, {sum(p.judge.required for p in panels)} need the judge, digest {document.digest}")
+
+
+@command.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--now", help="As of this moment. Default: the clock.")
+@click.option("--panels", is_flag=True, help="One line a panel instead of counts.")
+@fleet_option
+@json_flag
+def coverage(paths: tuple[Path, ...], now: str | None, panels: bool, fleet_path: Path | None, as_json: bool) -> None:
+    """Show what is qualified, recorded, stale or missing, by panel and transport.
+
+    PATHS hold certificates and cassettes. Default: certification and cassettes, as far as they are there.
+    """
+    from replaykit import coverage_files
+
+    table = coverage_files.table(load_fleet(fleet_path), paths, now)
+    if as_json:
+        print_json(table.to_dict())
+        return
+    for line in coverage_files.lines(table, panels):
+        click.echo(line)
 
 
 def _print_table(panels: list) -> None:
