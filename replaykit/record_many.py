@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from replaykit import arm, engine, record, seating
+from replaykit import arm, cluster, engine, record, seating
 from replaykit.controls.server import ControlProvider
 from replaykit.engine.protocol import Engine
 from replaykit.episode import EpisodeResult
-from replaykit.errors import UsageError
+from replaykit.errors import Incomplete, UsageError
 from replaykit.fleet import Fleet, Panel
+from replaykit.store import reader
 from replaykit.store.journal import Journal
 from replaykit.store.redaction import Redactor
 from replaykit.transports.sender import Sender
@@ -53,42 +56,56 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One recorded episode."""
+    """One recorded episode, without its conversation: there may be many.
+
+    Attributes:
+        messages: Length of the trajectory.
+        trouble: Why the outside world ended it, or None.
+        mismatch: Two tool names disagreed in a native request.
+    """
 
     panel: str
     path: Path
-    result: EpisodeResult
+    termination: str
+    reward: float | None
+    final_db_hash: str
+    messages: int
+    diagnostics: tuple[dict, ...]
+    trouble: str | None
+    mismatch: bool
 
-    @property
-    def trouble(self) -> str | None:
-        """Why the outside world ended it, or None."""
-        lost = self.result.lost_turn
-        return lost.detail if lost and self.result.termination == "infrastructure_error" else None
-
-    @property
-    def mismatch(self) -> bool:
-        """Whether two tool names disagreed in a native request."""
-        lost = self.result.lost_turn
-        return bool(lost and lost.reason == "tool_name_mismatch")
+    @classmethod
+    def of(cls, panel: str, path: Path, result: EpisodeResult) -> Outcome:
+        """What is kept of an episode."""
+        lost = result.lost_turn
+        return cls(
+            panel,
+            path,
+            result.termination,
+            result.reward,
+            result.final_db_hash,
+            len(result.trajectory),
+            tuple(d.to_dict() for d in result.diagnostics),
+            lost.detail if lost and result.termination == "infrastructure_error" else None,
+            bool(lost and lost.reason == "tool_name_mismatch"),
+        )
 
     def line(self) -> str:
         """One line for a person."""
-        r = self.result
-        reward = "unknown" if r.reward is None else f"{r.reward:g}"
-        names = sorted({d.name for d in r.diagnostics if d.name not in ("judge.raw_reply", "reference.action_raised")})
+        reward = "unknown" if self.reward is None else f"{self.reward:g}"
+        names = sorted({d["name"] for d in self.diagnostics} - {"judge.raw_reply", "reference.action_raised"})
         extra = f"  [{', '.join(names)}]" if names else ""
-        return f"{self.panel:<12} {r.termination:<24} reward {reward:<8} {len(r.trajectory)} messages  {self.path}{extra}"
+        return f"{self.panel:<12} {self.termination:<24} reward {reward:<8} {self.messages} messages  {self.path}{extra}"
 
     def to_dict(self) -> dict:
         """Plain data."""
-        r = self.result
         return {
             "panel": self.panel,
             "path": str(self.path),
-            "termination": r.termination,
-            "reward": r.reward,
-            "final_db_hash": r.final_db_hash,
-            "diagnostics": [d.to_dict() for d in r.diagnostics],
+            "termination": self.termination,
+            "reward": self.reward,
+            "final_db_hash": self.final_db_hash,
+            "diagnostics": list(self.diagnostics),
             "trouble": self.trouble,
         }
 
@@ -119,6 +136,9 @@ def read_arm(path: Path) -> arm.Arm:
 def run(plan: Plan, controls: str | None, arm_path: Path | None, watch: Any) -> list[Outcome]:
     """Record every episode of a plan.
 
+    As many episodes are in flight as the plan has jobs, and no other is begun. A journal that writes slowly holds up
+    its own episode, which asks nothing more until its record is written.
+
     Raises:
         UsageError: a cassette exists already; nothing is recorded then.
     """
@@ -127,13 +147,76 @@ def run(plan: Plan, controls: str | None, arm_path: Path | None, watch: Any) -> 
     runtime = engine.load()
     with ExitStack() as stack:
         seats = seats_of(runtime, controls, arm_file, stack)
-        pool = stack.enter_context(ThreadPoolExecutor(plan.jobs, thread_name_prefix="episode"))
-        work = [pool.submit(_episode, plan, runtime, panel, seed, seats, watch) for panel, seed in plan.episodes]
-        try:
-            return [future.result() for future in work]
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        return _in_threads([partial(_episode, plan, runtime, panel, seed, seats, watch) for panel, seed in plan.episodes], plan.jobs)
+
+
+def _in_threads(work: Sequence[Callable[[], Outcome]], jobs: int) -> list[Outcome]:
+    """Results in the order of the work; the first error ends all that has not begun."""
+    pool = ThreadPoolExecutor(jobs, thread_name_prefix="episode")
+    waiting, flying = iter(enumerate(work)), {}
+    outcomes: dict[int, Outcome] = {}
+    try:
+        while len(outcomes) < len(work):
+            flying |= {pool.submit(one): position for position, one in itertools.islice(waiting, jobs - len(flying))}
+            for done in futures.wait(flying, return_when=futures.FIRST_COMPLETED).done:
+                outcomes[flying.pop(done)] = done.result()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
+    return [outcomes[position] for position in range(len(work))]
+
+
+def run_on(
+    address: str, plan: Plan, controls: str | None, arm_path: Path | None, watch: Any, tell: Callable[[str], None] = print
+) -> list[Outcome]:
+    """Record every episode of a plan on a cluster (see `cluster.each`), into a folder that all its workers share.
+
+    An episode whose worker is lost is resumed by another: nothing that was answered is asked again. Keys come from the
+    workers' own environment.
+
+    Raises:
+        UsageError: a cassette exists already; nothing is recorded then.
+        Incomplete: some episodes were not recorded, or not where this process can see them.
+    """
+    arm_file = read_arm(arm_path) if arm_path else None
+    _refuse_existing(plan, controls or arm_file.name)
+    out, named = str(plan.out.absolute()), arm_file and (arm_file.model_dump(), str(arm_path))
+    pieces = [cluster.Piece(panel.id, (panel.id, seed, out, plan.zstd, controls, named)) for panel, seed in plan.episodes]
+    outcomes: dict[int, Outcome] = {}
+    failed = []
+    for position, result in cluster.each(address, record_there, pieces, cluster.Terms.of(plan.fleet.digest), tell):
+        if isinstance(result, cluster.Failed):
+            failed.append(f"{pieces[position].name}: {result.sentence}")
+        else:
+            outcomes[position] = replace(result, path=plan.out / result.path.relative_to(out))
+        watch.step(errors=isinstance(result, cluster.Failed) or result.trouble is not None)
+    failed += [f"{o.path} is not to be seen here: give an --out that all workers share" for o in outcomes.values() if not o.path.exists()]
+    if failed:
+        raise Incomplete(f"{len(failed)} of {len(pieces)} episodes were not recorded; the first: {failed[0]}")
+    return [outcomes[position] for position in range(len(pieces))]
+
+
+def record_there(panel_id: str, seed: int, out: str, zstd: bool, controls: str | None, named: tuple[dict, str] | None) -> Outcome:
+    """Record one episode on a worker; go on with it where a lost worker left it."""
+    fleet, runtime = cluster.own_fleet(), engine.load()
+    arm_file = arm.parse(named[0], "arm", named[1]) if named else None
+    plan = Plan(fleet, (panel_id,), (seed,), Path(out), zstd, 1)
+    panel = fleet.panel(panel_id)
+    path = plan.path(panel, controls or arm_file.name, seed)
+    if path.exists():
+        return _gone_on_with(path, panel_id, controls, arm_file)
+    with ExitStack() as stack:
+        return _episode(plan, runtime, panel, seed, seats_of(runtime, controls, arm_file, stack), Watch())
+
+
+def _gone_on_with(path: Path, panel_id: str, controls: str | None, arm_file: arm.Arm | None) -> Outcome:
+    from replaykit import resume
+
+    cassette = reader.read(path)
+    if cassette.result is not None:
+        return Outcome.of(panel_id, path, cassette.result)
+    return Outcome.of(panel_id, path, resume.resume(path, cluster.own_fleet(), controls, arm_file).result)
 
 
 def _refuse_existing(plan: Plan, arm_name: str) -> None:
@@ -166,6 +249,6 @@ def _episode(plan: Plan, runtime: Engine, panel: Panel, seed: int, seats: Callab
     path = plan.path(panel, seated.arm_name, seed)
     with Journal.create(path, record.header(runtime, plan.fleet, panel, seated, seed), redactor) as journal:
         result = record.play(runtime, panel, seated, journal, seed, redactor, on_request=watch.request)
-    outcome = Outcome(panel.id, path, result)
+    outcome = Outcome.of(panel.id, path, result)
     watch.step(errors=outcome.trouble is not None)
     return outcome

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from replaykit.cli.shared import fleet_option, json_flag, load_fleet, print_json
+from replaykit.cli.shared import fleet_option, json_flag, load_fleet, print_json, tell
 
 ARM_EXAMPLE = """\b
 An arm file names who sits at each seat:
@@ -34,6 +34,7 @@ An arm file names who sits at each seat:
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the cassettes.  [default: recordings/<UTC time>]")
 @click.option("--case-seed", "case_seeds", type=int, multiple=True, help="Case seed; repeat for several trials.  [default: 300]")
 @click.option("--zstd", is_flag=True, help="Compress the cassettes (needs the extra 'zstd').")
+@click.option("--cluster", "address", metavar="ADDRESS", help="Record on the workers of a Dask scheduler (extra 'cluster'; see docs/scale.md).")
 @fleet_option
 @json_flag
 def command(
@@ -44,6 +45,7 @@ def command(
     out: Path | None,
     case_seeds: tuple[int, ...],
     zstd: bool,
+    address: str | None,
     fleet_path: Path | None,
     as_json: bool,
 ) -> int:
@@ -66,7 +68,10 @@ def command(
     out = out or Path("recordings") / time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     plan = record_many.Plan(load_fleet(fleet_path), panels, case_seeds or (300,), out, zstd, jobs)
     with Progress("episodes", len(plan.episodes)) as progress:
-        outcomes = record_many.run(plan, controls, arm_path, progress)
+        if address is None:
+            outcomes = record_many.run(plan, controls, arm_path, progress)
+        else:
+            outcomes = record_many.run_on(address, plan, controls, arm_path, progress, tell)
     return _report(outcomes, as_json, out)
 
 
