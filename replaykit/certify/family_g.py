@@ -56,7 +56,7 @@ def _judge_recorded(views: Views) -> None:
 def _panel_replays(views: PanelViews) -> None:
     replays = views.capture.get("replays") or []
     if len(replays) != len(ENVIRONMENTS):
-        raise Unseen("the cassette was not replayed in every environment")
+        raise Unseen(f"the cassette was not replayed in every environment ({views.capture.get('replay_trouble') or 'no reason given'})")
     count, result = len(views.cassette.requests), views.cassette.result
     for said in replays:
         if said["status"] != "equal":

@@ -162,17 +162,19 @@ def _some_panels(some: list[Panel], order: Order, context: capture.Context, evid
                 captures = list(pool.map(one, some))
         else:
             captures = [one(panel) for panel in some]
-        replays = _replays(folder, order)
+        replays, trouble = _replays(folder, order)
         for panel, found in zip(some, captures, strict=True):
             found["replays"] = [said[panels.file_name(panel.id)] for said in replays if panels.file_name(panel.id) in said]
+            found["replay_trouble"] = trouble
             evidence.write(assemble.part_name(panel.id), found)
 
 
-def _replays(folder: Path, order: Order) -> list[dict]:
+def _replays(folder: Path, order: Order) -> tuple[list[dict], str | None]:
+    """What the replays said, and what kept them from being made: the rows then say that they were not exercised."""
     try:
-        return replaying.elsewhere(folder, order.subject, order.fleet.to_dict(), "script" if order.script else None)
-    except (RuntimeError, OSError, ValueError):
-        return []  # the rows then say that the replays were not exercised
+        return replaying.elsewhere(folder, order.subject, order.fleet.to_dict(), "script" if order.script else None), None
+    except (RuntimeError, OSError, ValueError) as error:
+        return [], str(error)
 
 
 def _now() -> str:

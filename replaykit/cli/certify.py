@@ -51,6 +51,7 @@ def command() -> None:
 @click.option("--wire", help="Wire of a third party's transport that does not name one.")
 @click.option("--option", "options", multiple=True, metavar="KEY=JSON", help="Option of the transport, e.g. dialect='{\"max_tokens\": \"max_completion_tokens\"}'.")
 @click.option("--waivers", "waivers_path", type=click.Path(path_type=Path), help="JSON list of waivers: id, check, panel, reason, owner, link, granted, expires.")
+@click.option("--days", type=click.IntRange(1, 3660), default=28, show_default=True, help="How long the certificate is valid.")
 @click.option("--previous", type=click.Path(path_type=Path), help="The certificate that the new one follows.")
 @click.option("--sign", "key_path", type=click.Path(path_type=Path), help="ed25519 private key (PEM) to sign with.")
 @click.option("--self-test", "self_test", is_flag=True, help="Run the known-good and known-bad transports through every check.")
@@ -154,7 +155,7 @@ def _certify(transport: str, as_json: bool, report_path: Path | None, out: Path,
 
 def _order(
     transport: str, report_path: Path | None, *, selectors: tuple[str, ...], mode: str, base_url: str | None, control_port: int | None,
-    wire: str | None, options: tuple[str, ...], waivers_path: Path | None, previous: Path | None, fleet_path: Path | None,
+    wire: str | None, options: tuple[str, ...], waivers_path: Path | None, previous: Path | None, fleet_path: Path | None, days: int,
 ) -> Any:  # fmt: skip
     from replaykit import engine
     from replaykit.certify import inputs, run, self_test, subject
@@ -171,7 +172,7 @@ def _order(
     waivers = inputs.waivers(waivers_path)
     runtime = engine.load()
     report = self_test.known(report_path) or _fresh_report(report_path)
-    return run.Order(named, fleet, chosen, mode, runtime, report, wire, control_port, waivers, before)
+    return run.Order(named, fleet, chosen, mode, runtime, report, wire, control_port, waivers, before, days=days)
 
 
 def _fresh_report(report_path: Path | None) -> dict:
