@@ -1,0 +1,171 @@
+"""Work on a Dask cluster: a scheduler and two workers as processes of their own on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from replaykit import cluster, record_many, replay_many
+from replaykit.cluster import Failed, Terms
+from replaykit.errors import ClusterUnavailable, EngineNotReady
+from replaykit.store import reader
+
+ROOT = Path(__file__).parent.parent
+PANELS = ("airline/0-7", "retail/0-7")
+
+
+class Watch(record_many.Watch):
+    """Calls back when a piece of work is done."""
+
+    def __init__(self, on_step=lambda count: None) -> None:
+        self._on_step, self.count = on_step, 0
+
+    def step(self, errors: bool = False) -> None:
+        self.count += 1
+        self._on_step(self.count)
+
+
+class Cluster:
+    """A scheduler and workers; each is ended by its own id."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._processes = folder, []
+        port = free_port()
+        self.address = f"tcp://127.0.0.1:{port}"
+        self._start("dask_scheduler", ROOT, "--host", "127.0.0.1", "--port", str(port), "--no-dashboard", "--no-jupyter")
+
+    def worker(self, place: Path = ROOT, **environment: str) -> subprocess.Popen:
+        local = ("--local-directory", str(self._folder / f"w{len(self._processes)}"))
+        once = ("--no-nanny", "--no-dashboard", "--nthreads", "1", "--host", "127.0.0.1", *local)
+        return self._start("dask_worker", place, self.address, *once, **environment)
+
+    def _start(self, what: str, place: Path, *arguments: str, **environment: str) -> subprocess.Popen:
+        log = (self._folder / f"{what}-{len(self._processes)}.log").open("wb")
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore", **environment}
+        command = [sys.executable, "-m", f"distributed.cli.{what}", *arguments]
+        process = subprocess.Popen(command, cwd=place, env=environment, stdout=log, stderr=log)
+        log.close()
+        self._processes.append(process)
+        return process
+
+    def wait_for(self, count: int) -> None:
+        from distributed import Client
+
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                with Client(self.address, timeout=5, set_as_default=False) as client:
+                    client.wait_for_workers(count, timeout=max(1, deadline - time.monotonic()))
+                    return
+            except (OSError, TimeoutError):
+                if time.monotonic() > deadline:
+                    raise
+
+    def stop(self) -> None:
+        for process in reversed(self._processes):
+            process.kill()
+            process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        return place.getsockname()[1]
+
+
+@pytest.fixture
+def dask(tmp_path):
+    pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
+    running = Cluster(tmp_path)
+    yield running
+    running.stop()
+
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # distributed's own
+
+
+def statuses(outcomes) -> set[str]:
+    return {o.report.status if o.report else o.error for o in outcomes}
+
+
+def test_a_worker_killed_in_the_middle_costs_nothing_of_the_result(dask, recording, fleet):
+    files = recording(*PANELS, jobs=2)
+    victim, survivor = dask.worker(), dask.worker()
+    dask.wait_for(2)
+    watch = Watch(lambda count: os.kill(victim.pid, signal.SIGKILL) if count == 4 else None)
+    far = replay_many.run_on(dask.address, files, fleet, watch)
+    near = replay_many.run(files, fleet, 1, Watch())
+    assert [o.to_dict() for o in far] == [o.to_dict() for o in near] and statuses(far) == {"equal"}
+    assert victim.wait(10) == -signal.SIGKILL and survivor.poll() is None and watch.count == len(files)
+
+
+def test_a_worker_with_another_fleet_is_refused_in_a_sentence_and_the_other_does_the_work(dask, recording, fleet, tmp_path):
+    files, told = recording("airline/0", "retail/2"), []
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "fleet.json").write_text(json.dumps(with_another_panel(ROOT / "fleet.json")))
+    dask.worker(other), dask.worker()
+    dask.wait_for(2)
+    outcomes = replay_many.run_on(dask.address, files, fleet, Watch(), tell=told.append)
+    assert statuses(outcomes) == {"equal"}
+    assert len(told) == 1 and "is refused, since it has another fleet" in told[0]
+
+
+def with_another_panel(path: Path) -> dict:
+    fleet = json.loads(path.read_text())
+    fleet["panels"] = fleet["panels"][:-1]
+    return fleet
+
+
+def test_without_a_fit_worker_nothing_is_sent(dask, fleet):
+    dask.worker(), dask.wait_for(1)
+    terms = Terms("0", None, fleet.digest)
+    with pytest.raises(EngineNotReady, match="1 refused"):
+        list(cluster.each(dask.address, len, [cluster.Piece("x", ("abc",))], terms))
+
+
+def test_a_recording_on_a_cluster_ends_as_one_here_and_a_lost_worker_is_resumed(dask, fleet, tmp_path):
+    victim = dask.worker()
+    dask.worker(), dask.wait_for(2)
+    plan = record_many.Plan(fleet, PANELS, (300,), tmp_path / "far", False, 1)
+    watch = Watch(lambda count: os.kill(victim.pid, signal.SIGKILL) if count == 3 else None)
+    outcomes = record_many.run_on(dask.address, plan, "reference", None, watch)
+    near = record_many.run(record_many.Plan(fleet, PANELS, (300,), tmp_path / "near", False, 2), "reference", None, Watch())
+    assert [(o.panel, o.reward, o.final_db_hash) for o in outcomes] == [(o.panel, o.reward, o.final_db_hash) for o in near]
+    assert not any(reader.read(o.path).interrupted for o in outcomes)
+
+
+def test_a_file_that_is_another_on_the_worker_is_no_evidence(recording):
+    (path,) = recording("retail/2")
+    outcome = replay_many.replay_there(str(path), "0" * 64, "seat", False)
+    assert outcome.exit_code == 5 and "another file" in outcome.error
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"engine": "y"}, "another engine"), ({"fleet": "y"}, "another fleet"), ({"version": "2"}, "another version of replaykit")],
+)
+def test_terms_that_part_are_named(change, words):
+    terms = {"version": "1", "engine": "x", "fleet": "x"}
+    assert Terms(**terms).parting(Terms(**{**terms, **change})) == words and Terms(**terms).parting(Terms(**terms)) is None
+
+
+def test_where_no_scheduler_answers_the_address_is_named(monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(cluster, "CONNECT_S", 1.0)
+    address = f"tcp://127.0.0.1:{free_port()}"
+    with pytest.raises(ClusterUnavailable, match=address):
+        list(cluster.each(address, len, [], Terms("1", None, "x")))
+
+
+def test_a_failed_piece_keeps_its_exit_code_under_the_name_it_has_here():
+    outcome = replay_many._here(Failed("its worker was lost", 6), "a.cassette.jsonl")
+    assert outcome.exit_code == 6 and outcome.error.startswith("a.cassette.jsonl: ")
