@@ -8,7 +8,7 @@ from functools import cached_property
 from math import comb
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from replaykit import canonical
 from replaykit.errors import UsageError
@@ -16,7 +16,8 @@ from replaykit.errors import UsageError
 SCHEMA = "replaykit.fleet/1"
 RELIABILITY = "comb(successes, k) / comb(trials, k)"
 DEFAULT_ROSTER = "upstream-default"
-_RANGE = re.compile(r"(\d+)-(\d+)")
+_RANGE = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
+_NAME = r"^[A-Za-z0-9_]{1,64}$"  # names of domains and scenarios are parts of file names
 
 
 class _Frozen(BaseModel):
@@ -65,8 +66,8 @@ class Panel(_Frozen):
     """One base scenario with its native metric: an evaluation league of its own."""
 
     id: str
-    domain: str
-    scenario: str
+    domain: str = Field(pattern=_NAME)
+    scenario: str = Field(pattern=_NAME)
     population: Population
     metric: Metric
     judge: Judge
@@ -75,6 +76,12 @@ class Panel(_Frozen):
     seeds: Seeds
     reference_final_db_hash: str
     digests: PanelDigests
+
+    @model_validator(mode="after")
+    def _named_by_its_scenario(self) -> Panel:
+        if self.id != f"{self.domain}/{self.scenario}":
+            raise ValueError(f"the id {self.id!r} is not that of scenario {self.scenario} of {self.domain}")
+        return self
 
 
 class SeatIdentity(_Frozen):
@@ -120,6 +127,12 @@ class Fleet(_Frozen):
     domains: dict[str, DomainFacts]
     rosters: dict[str, Roster]
     panels: list[Panel]
+
+    @model_validator(mode="after")
+    def _each_panel_once(self) -> Fleet:
+        if len({panel.id for panel in self.panels}) != len(self.panels):
+            raise ValueError("a panel stands in it twice")
+        return self
 
     @cached_property
     def digest(self) -> str:
@@ -176,7 +189,7 @@ class Fleet(_Frozen):
             return [p.id for p in inside]
         span = _RANGE.fullmatch(scenario)
         if span and inside:
-            found = [p.id for p in inside if p.scenario.isdigit() and int(span[1]) <= int(p.scenario) <= int(span[2])]
+            found = [p.id for p in inside if p.scenario.isdecimal() and int(span[1]) <= int(p.scenario) <= int(span[2])]
             if found:
                 return found
         return [self.panel(selector).id]

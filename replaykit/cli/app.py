@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import click
 
@@ -40,7 +43,21 @@ Exit codes:
   4  the outside world: a seat cannot be reached, a socket was opened offline
   5  damaged or forged evidence, or a schema newer than this version
   6  replaykit itself is wrong
+  130  interrupted; 141  nobody read the output to its end
 """
+
+
+class _ReaderLeft(Exception):
+    """Nobody reads standard output any more."""
+
+
+@contextlib.contextmanager
+def _reader_may_leave() -> Iterator[None]:
+    """Keep a closed pipe from click, which ends with 1 there: here that says that a check failed."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise _ReaderLeft from error
 
 
 class LazyGroup(click.Group):
@@ -55,6 +72,16 @@ class LazyGroup(click.Group):
         if name not in COMMANDS:
             return None
         return importlib.import_module(COMMANDS[name][0]).command
+
+    def make_context(self, *arguments: Any, **named: Any) -> click.Context:
+        """As click's; prints the help where it is asked for."""
+        with _reader_may_leave():
+            return super().make_context(*arguments, **named)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        with _reader_may_leave():
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list from the table."""
@@ -96,9 +123,32 @@ def run(arguments: list[str]) -> int:
     Returns:
         The exit code.
     """
+    _mend_streams()
+    code = _run(arguments)
+    return _BISECT.get(code, _SKIP if code < _SIGNALLED else code) if "--bisect" in arguments else code
+
+
+# What 'git bisect run' understands: good, bad, cannot be tested; it stops at codes that a signal gives.
+_BISECT = {0: 0, 1: 1}
+_SKIP = 125
+_SIGNALLED = 128
+
+
+def _mend_streams() -> None:
+    """Let a closed stream swallow what is written, and one without the letter for it show its code."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - it lives as long as the process
+        elif getattr(stream, "errors", None) == "strict" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     try:
         code = group.main(arguments, prog_name="replaykit", standalone_mode=False)
+        sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as end:
         return end.exit_code
@@ -109,11 +159,21 @@ def run(arguments: list[str]) -> int:
         return error.exit_code
     except ReplaykitError as error:
         return _fail(str(error), error.exit_code, debug)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except (_ReaderLeft, BrokenPipeError):
+        _let_go_of_output()
+        return 141
+    except OSError as error:
+        _let_go_of_output()
+        place = error.filename or "the output"
+        return _fail(f"{os.fsdecode(place)} cannot be used: {error.strerror or error}", 3, debug)
     except Exception as error:  # the last resort: an internal error is a sentence too
         return _fail(f"internal error: {type(error).__name__}: {error} (run with --debug to see where)", 6, debug)
+
+
+def _let_go_of_output() -> None:
+    """Point standard output elsewhere, so that what is still to be flushed cannot fail once more."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(sentence: str, code: int, debug: bool = False) -> int:
@@ -121,5 +181,6 @@ def _fail(sentence: str, code: int, debug: bool = False) -> int:
         import traceback
 
         traceback.print_exc()
-    click.echo(f"replaykit: {sentence}", err=True)
+    with contextlib.suppress(OSError):
+        click.echo(f"replaykit: {sentence}", err=True)
     return code

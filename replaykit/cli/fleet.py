@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from replaykit.cli.shared import fleet_option, json_flag, load_fleet, print_json
+from replaykit.cli.shared import fleet_option, json_flag, load_fleet, print_json, write_result
 
 
 @click.group()
@@ -29,12 +29,13 @@ def build(out: Path, force: bool) -> None:
     """Write the fleet from the engine. Building twice gives the same bytes."""
     from replaykit import engine, fleet_build
     from replaykit.errors import UsageError
-    from replaykit.store import fleet_file
 
+    if out.exists() and not out.is_file():
+        raise UsageError(f"{out} is no file: name the file to write with --out")
     document = fleet_build.build(engine.load())
     if out.exists() and not force and out.read_bytes() != document.to_text().encode():
-        raise UsageError(f"{out} exists and differs: look at it with 'replaykit fleet verify', or use --force to replace it")
-    fleet_file.write(document, out)
+        raise UsageError(f"{out} exists and differs: look at it with 'replaykit fleet verify --fleet {out}', or use --force to replace it")
+    write_result(out, document.to_text())
     click.echo(f"{out}: {len(document.panels)} panels, digest {document.digest}")
 
 

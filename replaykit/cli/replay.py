@@ -16,7 +16,7 @@ from replaykit.cli.shared import CassettePath, fleet_option, load_fleet, print_j
 @click.option("--junit", "junit_path", type=click.Path(path_type=Path), metavar="FILE", help="Write a JUnit report.")
 @click.option("--verify-hash", is_flag=True, help="Compute tau2's own hash beside every database hash (slow).")
 @click.option("--cluster", "address", metavar="ADDRESS", help="Replay on the workers of a Dask scheduler (extra 'cluster'; see docs/scale.md).")
-@click.option("--bisect", is_flag=True, help="Exit 0, 1 or 125, for 'git bisect run'.")
+@click.option("--bisect", is_flag=True, expose_value=False, help="Exit 0, 1 or 125, for 'git bisect run'.")
 @click.option("--engine", "engine_name", metavar="NAME", help="Replay under a named interpreter (see 'replaykit engines').")
 @click.option(
     "--level", type=click.Choice(["seat", "wire"]), default="seat", show_default=True, help="wire: run the transports' code again too."
@@ -29,7 +29,6 @@ def command(
     junit_path: Path | None,
     verify_hash: bool,
     address: str | None,
-    bisect: bool,
     engine_name: str | None,
     level: str,
     fleet_path: Path | None,
@@ -63,8 +62,7 @@ def command(
     _write(outcomes, json_path, junit_path)
     if str(json_path) != "-":
         _print(outcomes)
-    code = replay_many.exit_code(outcomes)
-    return {0: 0, 1: 1}.get(code, 125) if bisect else code
+    return replay_many.exit_code(outcomes)
 
 
 def _elsewhere(name: str, paths: tuple[Path, ...], fleet_path: Path | None, jobs: int, level: str) -> list:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import sys
 from pathlib import Path
@@ -39,8 +40,9 @@ def load_fleet(path: Path | None) -> Any:
 
 
 def print_json(document: Any) -> None:
-    """One JSON document on standard output, keys in their own order."""
-    click.echo(json.dumps(document, ensure_ascii=False, indent=1))
+    """One JSON document on standard output, keys in their own order; in ASCII where the output is not UTF-8."""
+    is_utf8 = codecs.lookup(sys.stdout.encoding or "ascii").name == "utf-8"
+    click.echo(json.dumps(document, ensure_ascii=not is_utf8, indent=1))
 
 
 def write_result(path: Path, text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import tempfile
 from pathlib import Path
 
@@ -13,11 +14,16 @@ _MODE = 0o666
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     """Replace a file by new content: a temporary file beside it, synced, then renamed over it.
 
-    A file that exists keeps its permission bits, a new one gets the usual ones. Parent folders are made.
+    A file that exists keeps its permission bits, a new one gets the usual ones. Parent folders are made. What is no
+    ordinary file (a terminal, a pipe, ``/dev/null``) is written into, not replaced.
 
     Raises:
         OSError: it could not be written; the old file is untouched.
     """
+    if _is_stream(path):
+        with open(path, "wb") as stream:
+            stream.write(data)
+        return
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -36,8 +42,8 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """`write_bytes` for UTF-8 text."""
-    write_bytes(path, text.encode("utf-8"))
+    """`write_bytes` for UTF-8 text; half a surrogate pair (a file name that is no text) is written as its code."""
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 def sync_folder(folder: Path) -> None:
@@ -48,6 +54,14 @@ def sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def _is_stream(path: str | os.PathLike[str]) -> bool:
+    try:
+        kind = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(kind) or stat.S_ISDIR(kind))
 
 
 def _mode(target: Path) -> int:

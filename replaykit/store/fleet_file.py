@@ -1,4 +1,4 @@
-"""Where the fleet's file is, and reading and writing it."""
+"""Where the fleet's file is, and reading it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 
 from replaykit import fleet
 from replaykit.errors import UsageError
-from replaykit.store import atomic
 
 NAME = "fleet.json"
 
@@ -41,8 +40,3 @@ def read(path: Path | None = None) -> fleet.Fleet:
         return fleet.parse(data)
     except UsageError as error:
         raise UsageError(f"{place}: {error}") from error
-
-
-def write(document: fleet.Fleet, path: Path) -> None:
-    """Write a fleet; the same fleet gives the same bytes."""
-    atomic.write_text(path, document.to_text())

@@ -49,3 +49,17 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
     with pytest.raises(OSError, match="No space left"):
         atomic.write_bytes(path, b"new")
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("a", b"old")]
+
+
+def test_a_pipe_is_written_into_and_not_replaced(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    atomic.write_bytes(path, b"through")
+    assert os.read(reader, 100) == b"through" and [p.name for p in tmp_path.iterdir()] == ["pipe"]
+    os.close(reader)
+
+
+def test_a_file_name_that_is_no_text_can_stand_in_a_text(tmp_path):
+    atomic.write_text(tmp_path / "a", '"\udcff"')
+    assert (tmp_path / "a").read_bytes() == b'"\\udcff"'
