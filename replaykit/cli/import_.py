@@ -64,7 +64,7 @@ def _print(one: Any) -> None:
         return
     r = one.result
     reward = "unknown" if r.reward is None else f"{r.reward:g}"
-    click.echo(f"{one.panel:<12} {r.termination:<24} reward {reward:<8} {len(r.trajectory)} messages  {one.path}")
+    click.echo(f"{one.panel or '':<12} {r.termination:<24} reward {reward:<8} {len(r.trajectory)} messages  {one.path}")
     for finding in one.findings:
         click.echo(f"             {_said(finding)}")
 
@@ -73,3 +73,33 @@ def _said(finding: Any) -> str:
     from replaykit.reports.replay_report import shown
 
     return finding.name if finding.detail is None else f"{finding.name}  {shown(finding.detail)}"
+
+
+@command.command("vcr")
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--panel", metavar="PANEL", help="The panel it was recorded on.  [default: as the file says]")
+@click.option("--case-seed", type=int, metavar="N", help="The case seed.  [default: as the file says, else 300]")
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, metavar="CASSETTE", help="The cassette to write."
+)
+@fleet_option
+@json_flag
+def vcr(path: Path, panel: str | None, case_seed: int | None, out: Path, fleet_path: Path | None, as_json: bool) -> int:
+    """Play a vcrpy cassette as an episode of a panel and keep it as a cassette.
+
+    Each request of tau2 is answered by the next interaction. A file that holds another episode is refused. Without the
+    replies to the end, the episode ends there and its reward is unknown.
+
+    \b
+    Example:
+      replaykit import vcr airline-0.yaml --panel airline/0 --out airline-0.cassette.jsonl
+    """
+    from replaykit import import_results, import_wire
+
+    result = import_wire.import_vcr(path, load_fleet(fleet_path), panel, case_seed, out)
+    done = import_results.Imported(0, path.name, panel, out, result)
+    if as_json:
+        print_json(done.to_dict())
+    else:
+        _print(done)
+    return 0
