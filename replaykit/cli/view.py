@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from replaykit.cli.shared import fleet_option, write_result
+from replaykit.cli.shared import CassettePath, fleet_option, write_result
 
 _DEFAULTS = ("recordings", "cassettes")
 
 
 @click.command()
-@click.argument("paths", nargs=-1, metavar="[PATH...]", type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, metavar="[PATH...]", type=CassettePath())
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE.html", help="Write one file instead of serving.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1.  [default: a free one]")
 @fleet_option

@@ -89,6 +89,8 @@ def _episode(transcript: Transcript, view: View) -> Iterator[RenderableType]:
     yield _rule("conversation")
     by_number = {r.number: r for r in transcript.cassette.requests}
     for turn in transcript.turns:
+        if turn.seam:
+            yield Padding(_rule(turn.seam, "yellow"), (0, 0, 1, 0))
         yield _turn(turn, view)
         yield from _unfolded(by_number.get(turn.request), view)
     for aside in transcript.asides:
@@ -122,7 +124,7 @@ def _facts(rows: Iterable[Fact]) -> Table:
 
 
 def _rule(title: str, style: str = "dim") -> Rule:
-    return Rule(Text(title, style), style="dim", align="left")
+    return Rule(plain(title, style), style="dim", align="left")
 
 
 def _unfolded(request: Any, view: View) -> Iterator[RenderableType]:
@@ -171,11 +173,11 @@ def _message(turn: Turn, view: View) -> Iterator[RenderableType]:
 
 
 def _call(call: dict) -> Text:
-    line = Text("→ ", overflow="fold").append_text(plain(call["name"], "bold")).append("(")
+    line = Text("→ ", overflow="fold").append_text(plain(call["name"], "bold"))
     for place, (name, value) in enumerate(call["arguments"].items()):
-        line.append(", " if place else "").append_text(plain(name, "dim")).append("=", "dim")
+        line.append(", " if place else "  ").append_text(plain(name, "dim")).append("=", "dim")
         line.append_text(plain(facts.as_json(value)))
-    return line.append(")")
+    return line
 
 
 def _aside(aside: Aside, view: View) -> RenderableType:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from replaykit.reports.seams import seams
 from replaykit.reports.transcript import Transcript
 from replaykit.seats import SEATS
 
@@ -39,13 +40,27 @@ def header(transcript: Transcript) -> Iterator[Fact]:
     yield Fact("settings", f"{members(head.get('settings')).get('version')}")
     origin = f"{by.get('tool')} {by.get('version')}"
     yield Fact("recorded", f"{head.get('created_at')} by {origin}, {len(cassette.requests)} requests")
-    for note in cassette.notes:
-        yield Fact("seam", as_json(note))
+    yield from _origin(head)
+    for seam in seams(cassette.notes):
+        yield Fact("seam", seam.text)
     if cassette.path is not None:
         yield Fact("file", str(cassette.path))
     yield Fact("digest", cassette.digest, "faint")
     if transcript.policy_note:
         yield Fact("note", transcript.policy_note, "care")
+
+
+def _origin(head: Mapping) -> Iterator[Fact]:
+    """What was imported, what was derived for it, and what nobody knows."""
+    source = members(head.get("imported"))
+    if source:
+        place = f", simulation {source['index']}" if "index" in source else ""
+        yield Fact("imported", f"from {source.get('file')} ({source.get('kind')}{place})", "care")
+    for what, how in members(head.get("derived")).items():
+        yield Fact("derived", f"{what.replace('_', ' ')}: {how}", "faint")
+    unknown = head.get("unknown")
+    if isinstance(unknown, list) and unknown:
+        yield Fact("unknown", ", ".join(map(str, unknown)), "faint")
 
 
 def title(transcript: Transcript) -> dict[str, str | None]:
@@ -87,6 +102,7 @@ def verdict(transcript: Transcript) -> Iterator[Fact]:
     yield Fact("reward", number(result.get("reward")), _tone(result.get("reward")))
     steps, errors = result.get("steps"), result.get("errors")
     yield Fact("ended", f"{result.get('termination')} after {steps} steps, {errors} tool errors")
+    yield from _file_said(members(footer.get("recorded")), result)
     yield from _lost(members(result.get("lost_turn")))
     yield from _reward_parts(members(result.get("reward_info")))
     yield from _diagnostics(result)
@@ -102,6 +118,14 @@ def number(value: Any) -> str:
 
 def _tone(value: Any) -> str:
     return "care" if value is None else "good" if value else "bad"
+
+
+def _file_said(recorded: Mapping, result: Mapping) -> Iterator[Fact]:
+    """What an imported file said of the end, beside what was derived now."""
+    reward, end = members(recorded.get("reward_info")).get("reward"), recorded.get("termination")
+    if recorded:
+        same = reward == result.get("reward") and end == result.get("termination")
+        yield Fact("the file said", f"{end}, reward {number(reward)}", "faint" if same else "care")
 
 
 def _lost(lost: Mapping) -> Iterator[Fact]:

@@ -14,6 +14,7 @@ from replaykit.cassette import UNFIT, Cassette, RecordedRequest
 from replaykit.errors import EvidenceError
 from replaykit.policy import PolicyContext, PolicyState, PolicyTracker
 from replaykit.reports.policy_changes import Change, changes, compact
+from replaykit.reports.seams import Seam, seams
 from replaykit.seats import SeatFailure, SeatReply, arguments_object
 
 SPEAKERS = {"assistant": "learner", "user": "customer", "tool": "tool"}
@@ -28,6 +29,7 @@ class Turn:
         speaker: ``learner``, ``customer`` or ``tool``.
         message: The normalised message.
         request: Number of the request it answers, or None (the greeting, tool results).
+        seam: What was done before it (a resume, a fork), or None.
         changes: What it changed in the policy state.
         state: The policy state after it, short; None when the policy rules are unknown.
         agrees: Whether the recomputed digest is the recorded one; None where nothing was recorded, and after the
@@ -38,6 +40,7 @@ class Turn:
     speaker: str
     message: dict
     request: int | None
+    seam: str | None
     changes: tuple[Change, ...]
     state: dict | None
     agrees: bool | None
@@ -45,7 +48,8 @@ class Turn:
     def to_dict(self) -> dict:
         """Plain data."""
         policy = {"changes": [c.to_dict() for c in self.changes], "state": self.state, "as_recorded": self.agrees}
-        return {"index": self.index, "speaker": self.speaker, "request": self.request, **self.message, "policy": policy}
+        place = {"index": self.index, "speaker": self.speaker, "request": self.request, "seam": self.seam}
+        return {**place, **self.message, "policy": policy}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,21 +129,33 @@ def transcript(cassette: Cassette, domains: Mapping[str, Any]) -> Transcript:
     numbers = _request_numbers(trajectory, cassette.requests, lost.get("number"))
     rules = _context(cassette, domains, result)
     states = [None] * len(trajectory) if rules is None else list(_states(trajectory, rules, result is not None))
-    turns = _turns(trajectory, numbers, states, _recorded_digests(cassette))
+    turns = _turns(trajectory, numbers, states, _recorded_digests(cassette), seams(cassette.notes))
     asides = _asides(cassette.requests, set(numbers), lost)
     return Transcript(cassette, turns, asides, result, _policy_note(rules, turns, cassette))
 
 
-def _turns(trajectory: list, numbers: list, states: list, recorded: Mapping[int, str]) -> tuple[Turn, ...]:
+def _turns(
+    trajectory: list, numbers: list, states: list, recorded: Mapping[int, str], waiting: list[Seam]
+) -> tuple[Turn, ...]:
     turns, before = [], None
     for index, (message, number, state) in enumerate(zip(trajectory, numbers, states, strict=True)):
         agrees = state.digest == recorded[index] if state is not None and index in recorded else None
         if agrees is False and any(t.agrees is False for t in turns):
             agrees = None  # what follows a parting follows from it
         told = () if state is None else tuple(changes(before, state))
-        turns.append(Turn(index, SPEAKERS[message["role"]], message, number, told, state and compact(state), agrees))
+        seam = _crossed(waiting, number)
+        speaker = SPEAKERS[message["role"]]
+        turns.append(Turn(index, speaker, message, number, seam, told, state and compact(state), agrees))
         before = state
     return tuple(turns)
+
+
+def _crossed(waiting: list[Seam], number: int | None) -> str | None:
+    """The seams before a request; they leave the list."""
+    crossed = []
+    while number is not None and waiting and waiting[0].request <= number:
+        crossed.append(waiting.pop(0).text)
+    return "; ".join(crossed) or None
 
 
 def _states(trajectory: Iterable[Mapping], rules: PolicyContext, reference_known: bool) -> Iterable[PolicyState]:

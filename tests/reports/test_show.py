@@ -46,7 +46,7 @@ def test_the_header_names_panel_arm_seats_and_controls(cancelled, show):
 def test_turns_show_seat_text_calls_and_results(cancelled, show):
     lines = show(cancelled()).splitlines()
     assert any(line.startswith("   1  customer  Please cancel my order #W1") for line in lines)
-    assert any("6  learner   → cancel_pending_order(order_id=\"#W1\"" in line for line in lines)
+    assert any("6  learner   → cancel_pending_order  order_id=\"#W1\", reason=" in line for line in lines)
     assert any(line.startswith('   7  tool      {"order_id": "#W1"') for line in lines)
 
 

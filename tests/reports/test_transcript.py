@@ -117,3 +117,30 @@ def test_a_trajectory_that_is_none_is_damaged_evidence(script, told, trajectory)
     path = script().customer("Hello.").end(trajectory=trajectory)
     with pytest.raises(EvidenceError, match="the stored trajectory"):
         told(path)
+
+
+SEAMS = {
+    "a resume": ({"kind": "resume", "after_request": 2, "asked_again": False}, "resumed after request 2"),
+    "a request asked again": (
+        {"kind": "resume", "after_request": 2, "asked_again": True},
+        "resumed after request 2, which was asked again",
+    ),
+    "a fork": (
+        {"kind": "fork", "at": 3, "parent": "ab" * 32, "parent_name": "p.cassette.jsonl"},
+        "forked from p.cassette.jsonl (abababababababab…) at request 3",
+    ),
+}
+
+
+@pytest.mark.parametrize(("seam", "text"), SEAMS.values(), ids=SEAMS)
+def test_a_seam_stands_before_the_first_turn_behind_it(seam, text, script, told):
+    played = script().customer("Hello.").learner("Hi.").customer("Help.")
+    played.journal.note({"seam": seam})
+    assert [t.seam for t in told(played.end()).turns] == [None, None, None, text]
+
+
+@pytest.mark.parametrize("note", [{"seam": "x"}, {"seam": {"kind": "fork", "at": "y"}}, {"other": 1}])
+def test_a_note_that_is_no_seam_is_left_out(note, script, told):
+    played = script().customer("Hello.")
+    played.journal.note(note)
+    assert [t.seam for t in told(played.end()).turns] == [None, None]

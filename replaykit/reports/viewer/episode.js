@@ -150,6 +150,7 @@ function entryNode(episode, entry, page, index) {
   const node = el(
     "li",
     { class: `turn ${speaker}${entry.turn?.error ? " failed" : ""}${entry.aside ? " aside" : ""}`, tabindex: "-1" },
+    entry.turn?.seam ? el("p", { class: "seam" }, visible(entry.turn.seam)) : null,
     el("div", { class: "turn-mark" }, link(["episode", episode.id, ...entry.address], place, { class: "turn-place", "aria-label": `Link to ${entry.address.join(" ")}` }), el("span", { class: "seat" }, speaker)),
     entry.turn ? turnBody(episode, entry.turn, page, index) : asideBody(entry.aside, page, index),
     entry.turn ? policyAside(entry.turn) : el("aside", { class: "turn-policy" }),

@@ -98,6 +98,8 @@ def _turn(turn: Turn, pool: Pool) -> dict:
         data["error"] = True
     if turn.request is not None:
         data["request"] = turn.request
+    if turn.seam:
+        data["seam"] = turn.seam
     if turn.changes:
         data["changes"] = [c.to_dict() for c in turn.changes]
     if turn.agrees is not None:

@@ -63,7 +63,10 @@ class Shelf:
             collection.miss(path, error)
 
 
-def _fingerprint(path: Path) -> tuple:
+def _fingerprint(path: Any) -> tuple:
+    """What tells whether a file changed; what is behind a URL is read once."""
+    if not isinstance(path, Path):
+        return (path, None, None)
     try:
         status = path.stat()
     except OSError:
