@@ -198,10 +198,11 @@ class Bench:
             end = at + 1
             while group and end < len(self.steps) and self.steps[end].group == group:
                 end += 1
-            if group:
+            if group and not self.subject.base_url:
                 self._together(range(at, end))
             else:
-                self.ask(at)
+                for index in range(at, end):
+                    self.ask(index)
             at = end
 
     def ask(self, index: int) -> None:

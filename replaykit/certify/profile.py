@@ -17,6 +17,7 @@ SCALES = {
     "full": {"request": "1", "connection": "1", "simulation": "1", "wall": "1/60"},
     "fast": {"request": "1/17", "connection": "1/180", "simulation": "1/262", "wall": "1/4000"},
 }
+BEHIND_A_GATEWAY = ("C37", "a gateway has one address, so calls of several seats at the same time cannot be told apart behind it")
 TOLERANCE_MS = {"full": 1000, "fast": 500}
 
 
@@ -32,6 +33,7 @@ class Profile:
         sees_wire: Whether the transport reports its wire exchanges.
         dialect: Options of the wire.
         not_applicable: Check -> reason.
+        gateway: Whether something stands between transport and control that may write bodies anew.
     """
 
     mode: str
@@ -42,6 +44,7 @@ class Profile:
     sees_wire: bool = True
     dialect: Mapping[str, Any] = field(default_factory=dict)
     not_applicable: Mapping[str, str] = field(default_factory=dict)
+    gateway: bool = False
 
     @property
     def request_scale(self) -> float:
@@ -87,6 +90,7 @@ class Profile:
             "sees_wire": self.sees_wire,
             "dialect": dict(self.dialect),
             "not_applicable": dict(self.not_applicable),
+            "gateway": self.gateway,
         }
 
     @property
@@ -101,16 +105,17 @@ class Profile:
         Raises:
             KeyError, TypeError: the data is not a profile.
         """
-        names = ("mode", "wire", "rewrites", "streaming", "sees_wire", "dialect", "not_applicable")
+        names = ("mode", "wire", "rewrites", "streaming", "sees_wire", "dialect", "not_applicable", "gateway")
         return cls(not_carried=tuple(data["not_carried"]), **{n: data[n] for n in names})
 
 
-def of_subject(identity: Mapping[str, Any], mode: str, wire: str | None = None) -> Profile:
+def of_subject(identity: Mapping[str, Any], mode: str, wire: str | None = None, gateway: bool = False) -> Profile:
     """The profile of a transport from what it says of itself.
 
     Args:
         identity: See `Subject.identity`.
         wire: Overrides the wire it names.
+        gateway: Whether a gateway is certified with it.
     """
     declared = identity.get("capabilities") or {}
     rewrites = dict(declared.get("rewrites") or {})
@@ -123,6 +128,8 @@ def of_subject(identity: Mapping[str, Any], mode: str, wire: str | None = None) 
         streaming,
         "wire_unseen" not in rewrites,
         _known_wire_dialect(identity),
+        dict([BEHIND_A_GATEWAY]) if gateway else {},
+        gateway,
     )
 
 

@@ -55,7 +55,7 @@ class Order:
     @property
     def profile(self) -> profile.Profile:
         """The profile."""
-        return profile.of_subject(self.subject.identity(), self.mode, self.wire)
+        return profile.of_subject(self.subject.identity(), self.mode, self.wire, self.subject.base_url is not None)
 
 
 class Watch:
