@@ -18,6 +18,9 @@ from typing import Any
 
 _ENCODE_ORDERED = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=True).encode
 _ENCODE_SORTED = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=True).encode
+# The C encoder behind `json`, made once instead of once a call; the plain one where an interpreter has none.
+_C_ENCODER = getattr(json.encoder, "c_make_encoder", None)
+_SORTED_PIECES = _C_ENCODER and _C_ENCODER(None, None, json.encoder.encode_basestring, None, ":", ",", True, False, True)
 _ENCODE_ASCII = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode
 _ENCODE_LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _FLOAT_KEY = "$float"
@@ -44,9 +47,9 @@ def sorted_(value: Any) -> bytes:
     return _ENCODE_SORTED(value).encode("utf-8", "surrogatepass")
 
 
-def sorted_text(value: Any) -> str:
-    """The text that `sorted_` encodes."""
-    return _ENCODE_SORTED(value)
+def sorted_text(value: list | dict) -> str:
+    """The text that `sorted_` encodes, for an object or a list."""
+    return "".join(_SORTED_PIECES(value, 0)) if _SORTED_PIECES else _ENCODE_SORTED(value)
 
 
 def sha256(data: bytes) -> str:
@@ -66,28 +69,32 @@ def ordered_digest(value: Any) -> str:
 
 def framed(*texts: str | None) -> bytes:
     """Texts as bytes that no other texts give: each with its length, None apart from the empty text, and an end."""
-    text = "".join(["-" if text is None else f"{len(text)}:{text}" for text in texts])
-    return f"{text};".encode("utf-8", "surrogatepass")
+    whole = ""
+    for text in texts:
+        whole += "-" if text is None else f"{len(text)}:{text}"
+    return (whole + ";").encode("utf-8", "surrogatepass")
 
 
 class RunningDigest:
-    """The digest of a growing list of `framed` entries; an entry costs its own length, however long the list."""
+    """The digest of a growing list of `framed` entries; an entry costs its own length, however long the list.
 
-    __slots__ = ("_hash", "_hex")
+    Attributes:
+        entries: Those not yet worked in; append new ones here.
+    """
+
+    __slots__ = ("_hash", "_hex", "entries")
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
         self._hex: str | None = None
-
-    def add(self, entry: bytes) -> None:
-        """Append an entry in its framed form."""
-        self._hash.update(entry)
-        self._hex = None
+        self.entries: list[bytes] = []
 
     def hexdigest(self) -> str:
         """Hex SHA-256 of the entries so far."""
-        if self._hex is None:
+        if self.entries or self._hex is None:
+            self._hash.update(b"".join(self.entries))
             self._hex = self._hash.hexdigest()
+            self.entries.clear()
         return self._hex
 
 

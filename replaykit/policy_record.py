@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 
 from replaykit import policy
 from replaykit.engine.protocol import Engine
@@ -13,8 +14,13 @@ from replaykit.fleet import Panel
 def context(engine: Engine, panel: Panel) -> policy.PolicyContext:
     """What the rules need to know of a panel; write tools come from the engine's toolkit."""
     scenario = engine.scenarios(panel.domain)[panel.scenario]
-    names = frozenset(t["function"]["name"] for t in engine.tool_schemas(panel.domain))
+    names = _tool_names(engine, panel.domain)
     return policy.PolicyContext(panel.domain, engine.write_tools(panel.domain), names, scenario.reference_actions)
+
+
+@lru_cache(maxsize=8)
+def _tool_names(engine: Engine, domain: str) -> frozenset[str]:
+    return frozenset(tool["function"]["name"] for tool in engine.tool_schemas(domain))
 
 
 def follow(engine: Engine, panel: Panel, result: EpisodeResult) -> tuple[list[dict], policy.PolicyState]:

@@ -26,21 +26,12 @@ from functools import lru_cache
 
 from replaykit.policy import lexicon
 
-_CLAUSE = re.compile(r"[.,;:!?()\[\]{}\"\n\r\u2013-\u2014\u2026*#|<>]+|\s-+\s")
+# A word, or what ends a clause (the empty word).
+_TOKEN = re.compile(r"([a-z0-9]+(?:'[a-z]+)?)|[.,;:!?()\[\]{}\"\n\r\u2013-\u2014\u2026*#|<>]+|\s-+\s")
 _STOP_TOKEN = re.compile(r"###[A-Z-]+###")  # tau2's own, said to end the episode
-_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
-_STRETCHED = tuple(
-    (re.compile(pattern), word)
-    for pattern, word in (
-        (r"y+e+s+", "yes"),
-        (r"y+e+a+h+", "yeah"),
-        (r"y+e+p+", "yep"),
-        (r"y+u+p+", "yup"),
-        (r"s+u+r+e+", "sure"),
-        (r"o+k+a+y+", "okay"),
-        (r"n+o+", "no"),
-    )
-)
+_STRETCHABLE = ("yes", "yeah", "yep", "yup", "sure", "okay", "no")
+_STRETCHED = re.compile("|".join(f"({'+'.join(word)}+)" for word in _STRETCHABLE))
+_OPENINGS = lexicon.NEUTRAL.openings | lexicon.AFFIRMATIVES.openings
 _APOSTROPHES = str.maketrans("\u2018\u2019`", "'''")
 _NEAR = 3  # words before an affirmative in which a negation reaches it
 
@@ -92,22 +83,18 @@ def _clauses(text: str) -> list[list[str]]:
     """The words of each clause, folded."""
     plain = _STOP_TOKEN.sub(" ", text)
     folded = unicodedata.normalize("NFKC", plain).casefold().translate(_APOSTROPHES)
-    clauses: list[list[str]] = []
-    for piece in _CLAUSE.split(folded):
-        clauses.append([])
-        for word in _WORD.findall(piece):
-            if word in lexicon.CLAUSE_WORDS:
-                clauses.append([])
-            else:
-                clauses[-1].append(_unstretched(word))
+    clauses: list[list[str]] = [[]]
+    for word in _TOKEN.findall(folded):
+        if not word or word in lexicon.CLAUSE_WORDS:
+            clauses.append([])
+        else:
+            clauses[-1].append(_unstretched(word) if word[0] in "yson" else word)
     return [clause for clause in clauses if clause]
 
 
 def _unstretched(word: str) -> str:
-    for pattern, plain in _STRETCHED:
-        if pattern.fullmatch(word):
-            return plain
-    return word
+    found = _STRETCHED.fullmatch(word)
+    return word if found is None else _STRETCHABLE[found.lastindex - 1]
 
 
 def _opens_with_refusal(clauses: list[list[str]]) -> bool:
@@ -128,6 +115,9 @@ def _affirmatives(clause: list[str]) -> list[tuple[str, bool]]:
     live = [True] * len(clause)  # words that are not part of a neutral phrase
     i = 0
     while i < len(clause):
+        if clause[i] not in _OPENINGS:
+            i += 1
+            continue
         neutral, affirmative = lexicon.NEUTRAL.at(clause, i), lexicon.AFFIRMATIVES.at(clause, i)
         length = max(neutral, affirmative, 1)
         if neutral >= affirmative and neutral:

@@ -18,51 +18,40 @@ class Conversation:
     """One side's history: its messages, their digest, and what waits until the side is asked again.
 
     Attributes:
+        messages, digest: What it holds, and the running digest of that in the form of `message_entry`.
+        waiting, inbox: What enters it when the side is asked, likewise.
         prompt_digest: Digest of the system messages, or None: not known.
     """
 
-    __slots__ = ("_digest", "_inbox", "_messages", "_waiting", "prompt_digest")
+    __slots__ = ("digest", "inbox", "messages", "prompt_digest", "waiting")
 
     def __init__(self) -> None:
-        self._digest = canonical.RunningDigest()
-        self._messages: list[Mapping] = []
-        self._inbox: list[bytes] = []
-        self._waiting: list[Mapping] = []
+        self.messages: list[Mapping] = []
+        self.digest = canonical.RunningDigest()
+        self.waiting: list[Mapping] = []
+        self.inbox: list[bytes] = []
         self.prompt_digest: str | None = None
-
-    def deliver(self, message: Mapping, entry: bytes) -> None:
-        """A message for this side; it enters the history when the side is asked."""
-        self._waiting.append(message)
-        self._inbox.append(entry)
 
     def ask(self) -> None:
         """The side is asked for a turn: what waited enters its history."""
-        self._digest.add(b"".join(self._inbox))
-        self._messages += self._waiting
-        self._inbox, self._waiting = [], []
-
-    def say(self, message: Mapping, entry: bytes) -> None:
-        """The side's own message."""
-        self._inbox.append(entry)
-        self._waiting.append(message)
-        self.ask()
+        if self.inbox:
+            self.messages += self.waiting
+            self.digest.entries += self.inbox
+            self.waiting, self.inbox = [], []
 
     def held(self, messages: Iterable[Mapping]) -> Conversation:
         """The history that tau2 holds; where it has the messages that were derived, their digest is not redone."""
         system, others = [], []
         for message in messages:
             (system if message["role"] == "system" else others).append(message)
-        found = self if others == self._messages else history(others)
+        found = self if others == self.messages else history(others)
         found.prompt_digest = canonical.sha256(b"".join(map(message_entry, system))) if system else None
         return found
 
-    def hexdigest(self) -> str:
-        """Hex SHA-256 of the history without its system messages."""
-        return self._digest.hexdigest()
-
     def to_dict(self) -> dict:
         """Number of messages and digest, without system messages, and the digest of those."""
-        return {"messages": len(self._messages), "digest": self.hexdigest(), "prompt_digest": self.prompt_digest}
+        digest = self.digest.hexdigest()
+        return {"messages": len(self.messages), "digest": digest, "prompt_digest": self.prompt_digest}
 
 
 class Conversations:
@@ -74,15 +63,20 @@ class Conversations:
         self.learner, self.customer = Conversation(), Conversation()
 
     def feed(self, message: Mapping) -> None:
-        """Route the trajectory's next message."""
+        """Route the trajectory's next message: into its speaker's history, and to whom it is meant for."""
         role, entry = message["role"], message_entry(message)
+        learner, customer = self.learner, self.customer
         if role == "tool":
-            (self.customer if message.get("requestor") == "user" else self.learner).deliver(message, entry)
-            return
-        speaker, listener = (self.learner, self.customer) if role == "assistant" else (self.customer, self.learner)
-        speaker.say(message, entry)
-        if not message.get("tool_calls"):
-            listener.deliver(message, entry)
+            listener = customer if message.get("requestor") == "user" else learner
+        else:
+            speaker, listener = (learner, customer) if role == "assistant" else (customer, learner)
+            speaker.ask()
+            speaker.messages.append(message)
+            speaker.digest.entries.append(entry)
+            if message.get("tool_calls"):
+                return
+        listener.waiting.append(message)
+        listener.inbox.append(entry)
 
     def lose_turn(self, seat: str) -> None:
         """A seat was asked and its turn was lost: its history has what it was asked with."""
@@ -93,9 +87,8 @@ class Conversations:
 def history(messages: Iterable[Mapping]) -> Conversation:
     """A history of normalised messages, none of them of the system."""
     conversation = Conversation()
-    for message in messages:
-        conversation.deliver(message, message_entry(message))
-    conversation.ask()
+    conversation.messages = list(messages)
+    conversation.digest.entries += map(message_entry, conversation.messages)
     return conversation
 
 

@@ -6,7 +6,7 @@ A phrase is matched word by word; at one place the longest phrase wins.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 
 class Phrases:
@@ -14,23 +14,29 @@ class Phrases:
 
     Args:
         phrases: Words separated by single spaces; ``a|b`` stands for either word.
+
+    Attributes:
+        openings: The words that begin a phrase.
     """
 
-    def __init__(self, phrases: Iterable[str]) -> None:
+    def __init__(self, phrases: Collection[str]) -> None:
         self._by_first: dict[str, list[tuple[frozenset[str], ...]]] = {}
+        self._longest = max(len(phrase.split()) for phrase in phrases)
         for phrase in phrases:
             words = tuple(frozenset(word.split("|")) for word in phrase.split())
             for first in words[0]:
                 self._by_first.setdefault(first, []).append(words)
         for candidates in self._by_first.values():
             candidates.sort(key=len, reverse=True)
+        self.openings = frozenset(self._by_first)
 
     def at(self, words: list[str], start: int) -> int:
         """How many words the longest phrase that begins at ``start`` has; 0 for none."""
-        if start >= len(words):
+        if start >= len(words) or words[start] not in self._by_first:
             return 0
-        for phrase in self._by_first.get(words[start], ()):
-            if len(phrase) <= len(words) - start and all(w in p for w, p in zip(words[start:], phrase)):  # noqa: B905
+        following = words[start : start + self._longest]
+        for phrase in self._by_first[words[start]]:
+            if len(phrase) <= len(following) and all(map(frozenset.__contains__, phrase, following)):
                 return len(phrase)
         return 0
 

@@ -8,7 +8,7 @@ because ids may repeat.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from replaykit import canonical
@@ -40,7 +40,7 @@ class PolicyTracker:
         self._confirmation = NO_MESSAGE
         self._attempted = self._transferred = False
         self._termination: str | None = None
-        self._calls: list[dict] = []  # of the last learner turn
+        self._calls: Sequence[dict] = ()  # of the last learner turn
         self._turn = self._next = 0  # index of that turn; place of the call whose turn it is to run
         self._running: Write | None = None
         conversations = Conversations()
@@ -93,7 +93,7 @@ class PolicyTracker:
 
     def digest(self) -> str:
         """The digest of the state so far."""
-        parts = self._log.hexdigest() + self._learner.hexdigest() + self._customer.hexdigest()
+        parts = self._log.hexdigest() + self._learner.digest.hexdigest() + self._customer.digest.hexdigest()
         return canonical.sha256(parts.encode("ascii"))
 
     def state(self) -> PolicyState:
@@ -119,21 +119,27 @@ class PolicyTracker:
         self._enter("heard", verdict.reason, verdict.word)
 
     def _take_turn(self, message: Mapping) -> None:
-        self._abandon()
+        if self._next < len(self._calls):
+            self._abandon()
         self._turn, self._next = self._messages, 0
-        self._calls = message.get("tool_calls") or []
-        for error in message_errors(message, self._turn, self._context):
-            self._note(error)
-        if self._calls:
-            self._attempted = self._attempted or any(call["name"] == TRANSFER_TOOL for call in self._calls)
+        self._calls = calls = message.get("tool_calls") or ()
+        if message.get("content") or not calls:
+            for error in message_errors(message, self._turn, self._context):
+                self._note(error)
+        if calls:
+            if not self._attempted:
+                self._attempted = TRANSFER_TOOL in [call["name"] for call in calls]
             if acts_several_times(message):
                 self._blame("multiple_actions_in_turn", None, None)
             self._begin()
 
     def _begin(self) -> None:
         """The next call's turn to run has come: judge it by what holds now."""
-        name, standing = self._calls[self._next]["name"], self._standing()
+        name = self._calls[self._next]["name"]
         is_write = name in self._context.write_tools
+        if not is_write and not self._transferred:
+            return  # no rule is about it
+        standing = self._standing()
         if is_write:
             self._running = self._write(self._next, standing)
             self._enter("write", name, self._running.verdicts())
@@ -143,11 +149,13 @@ class PolicyTracker:
     def _settle(self, result: Mapping) -> None:
         """The running call's result arrived."""
         call, succeeded = self._calls[self._next], not result.get("error")
-        self._note(call_error(call, self._turn, self._next, self._context, result))
+        name = call["name"]
+        if not succeeded or name not in self._context.tool_names:
+            self._note(call_error(call, self._turn, self._next, self._context, result))
         if self._running is not None:
             self._finish_write(self._running, succeeded)
         elif succeeded:
-            self._note_success(call["name"], result)
+            self._note_success(name, result)
         self._advance()
 
     def _finish_write(self, write: Write, succeeded: bool) -> None:
@@ -189,6 +197,8 @@ class PolicyTracker:
 
     def _pending(self) -> list[Write]:
         """Writes of the last turn without a result; those whose turn has not come stand as things are now."""
+        if self._next >= len(self._calls):
+            return []
         places, standing = range(self._next, len(self._calls)), self._standing()
         return [self._write(i, standing) for i in places if self._calls[i]["name"] in self._context.write_tools]
 
@@ -202,4 +212,4 @@ class PolicyTracker:
             self._enter("format_error", error.kind, str(error.turn), str(error.call), error.tool)
 
     def _enter(self, *entry: str | None) -> None:
-        self._log.add(canonical.framed(*entry))
+        self._log.entries.append(canonical.framed(*entry))
