@@ -73,9 +73,14 @@ def _transfer(before: PolicyState | None, after: PolicyState) -> Iterator[Change
         yield Change("transfer", "plain", "transfer attempted")
 
 
-def compact(state: PolicyState) -> dict:
-    """The state in few members, for the side of a turn."""
+def compact(state: PolicyState, authenticates: bool) -> dict:
+    """The state in few members, for the side of a turn.
+
+    Args:
+        authenticates: The domain's policy asks for authentication.
+    """
     return {
+        "authenticates": authenticates,
         "user": state.authenticated_user,
         "confirmed": state.confirmation.confirmed,
         "confirmation": state.confirmation.reason,

@@ -14,8 +14,9 @@ from replaykit.cassette import UNFIT, Cassette, RecordedRequest
 from replaykit.errors import EvidenceError
 from replaykit.policy import PolicyContext, PolicyState, PolicyTracker
 from replaykit.reports.policy_changes import Change, changes, compact
+from replaykit.reports.rebuilding import rebuilt
 from replaykit.reports.seams import Seam, seams
-from replaykit.seats import SeatFailure, SeatReply, arguments_object
+from replaykit.seats import SeatFailure, SeatReply
 
 SPEAKERS = {"assistant": "learner", "user": "customer", "tool": "tool"}
 
@@ -128,26 +129,34 @@ def transcript(cassette: Cassette, domains: Mapping[str, Any]) -> Transcript:
     lost = (result or {}).get("lost_turn") or {}
     numbers = _request_numbers(trajectory, cassette.requests, lost.get("number"))
     rules = _context(cassette, domains, result)
-    states = [None] * len(trajectory) if rules is None else list(_states(trajectory, rules, result is not None))
-    turns = _turns(trajectory, numbers, states, _recorded_digests(cassette), seams(cassette.notes))
+    policies = [_NOTHING_KNOWN] * len(trajectory)
+    if rules is not None:
+        states = _states(trajectory, rules, result is not None)
+        policies = _policies(states, _recorded_digests(cassette), rules.authentication_tools is not None)
+    turns = _turns(trajectory, numbers, policies, seams(cassette.notes))
     asides = _asides(cassette.requests, set(numbers), lost)
     return Transcript(cassette, turns, asides, result, _policy_note(rules, turns, cassette))
 
 
-def _turns(
-    trajectory: list, numbers: list, states: list, recorded: Mapping[int, str], waiting: list[Seam]
-) -> tuple[Turn, ...]:
-    turns, before = [], None
-    for index, (message, number, state) in enumerate(zip(trajectory, numbers, states, strict=True)):
-        agrees = state.digest == recorded[index] if state is not None and index in recorded else None
-        if agrees is False and any(t.agrees is False for t in turns):
-            agrees = None  # what follows a parting follows from it
-        told = () if state is None else tuple(changes(before, state))
-        seam = _crossed(waiting, number)
-        speaker = SPEAKERS[message["role"]]
-        turns.append(Turn(index, speaker, message, number, seam, told, state and compact(state), agrees))
-        before = state
+_NOTHING_KNOWN: tuple = ((), None, None)
+
+
+def _turns(trajectory: list, numbers: list, policies: list, waiting: list[Seam]) -> tuple[Turn, ...]:
+    turns = []
+    for index, (message, number, policy) in enumerate(zip(trajectory, numbers, policies, strict=True)):
+        turns.append(Turn(index, SPEAKERS[message["role"]], message, number, _crossed(waiting, number), *policy))
     return tuple(turns)
+
+
+def _policies(states: Iterable[PolicyState], recorded: Mapping[int, str], authenticates: bool) -> list[tuple]:
+    """What each message changed, the state after it, and whether its digest is the recorded one."""
+    policies, before, parted = [], None, False
+    for index, state in enumerate(states):
+        agrees = state.digest == recorded[index] if index in recorded and not parted else None
+        parted = parted or agrees is False  # what follows a parting follows from it
+        policies.append((tuple(changes(before, state)), compact(state, authenticates), agrees))
+        before = state
+    return policies
 
 
 def _crossed(waiting: list[Seam], number: int | None) -> str | None:
@@ -268,53 +277,3 @@ def _rebuilt(cassette: Cassette) -> list[dict]:
         return rebuilt(cassette.requests)
     except UNFIT as error:
         raise EvidenceError("a recorded request holds no messages of tau2's form", cassette.path) from error
-
-
-def rebuilt(requests: Sequence[RecordedRequest]) -> list[dict]:
-    """The trajectory as far as requests and replies show it."""
-    last = max((i for i, r in enumerate(requests) if r.seat == "learner"), default=None)
-    if last is not None:
-        known = [m for m in map(_from_learner, requests[last].native.messages) if m]
-        return known + _replies(requests[last:])
-    known = [_flipped(m) for m in requests[0].native.messages if m.get("role") != "system"] if requests else []
-    return known + _replies(requests)
-
-
-def _replies(requests: Iterable[RecordedRequest]) -> list[dict]:
-    answered = [r for r in requests if r.seat != "judge" and isinstance(r.outcome, SeatReply)]
-    return [_from_reply("assistant" if r.seat == "learner" else "user", r.outcome) for r in answered]
-
-
-def _from_reply(role: str, reply: SeatReply) -> dict:
-    return _message(role, reply.content, [_call(c.id, c.name, c.arguments, role) for c in reply.tool_calls])
-
-
-def _from_learner(message: Mapping) -> dict | None:
-    role = message.get("role")
-    if role == "tool":
-        content = message.get("content")
-        error = isinstance(content, str) and content.startswith("Error")  # tau2's own prefix
-        result = {"role": "tool", "id": message.get("tool_call_id"), "content": content}
-        return {**result, "requestor": "assistant", "error": error}
-    if role not in ("assistant", "user"):
-        return None
-    asked = [(c.get("id"), c["function"]) for c in message.get("tool_calls") or []]
-    calls = [_call(call_id, function["name"], function["arguments"], role) for call_id, function in asked]
-    return _message(role, message.get("content"), calls)
-
-
-def _flipped(message: Mapping) -> dict:
-    """A message as the customer is shown it: there the learner is the user."""
-    return _message("assistant" if message.get("role") == "user" else "user", message.get("content"), [])
-
-
-def _message(role: str, content: Any, calls: list[dict]) -> dict:
-    return {"role": role, "content": content or None, "tool_calls": calls or None}
-
-
-def _call(call_id: Any, name: str, arguments: Any, requestor: str) -> dict:
-    try:
-        parsed = arguments_object(arguments)
-    except (ValueError, TypeError):
-        parsed = {"(not a JSON object)": arguments}
-    return {"id": call_id, "name": name, "arguments": parsed, "requestor": requestor}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from replaykit.errors import EvidenceError
-from replaykit.reports.transcript import rebuilt, transcript
+from replaykit.reports.rebuilding import rebuilt
+from replaykit.reports.transcript import transcript
 from replaykit.store import reader
 
 

@@ -75,7 +75,7 @@ function pairNode(left, right, pair) {
   const bodies = pair.same || !ours || !theirs ? texts.map((text) => visible(text)) : wordDifference(...texts);
   const side = (episode, turn, index, body) =>
     turn
-      ? el("div", { class: `side ${turn.speaker}` }, el("div", { class: "turn-mark" }, link(["episode", episode.id, "turn", String(index)], String(index), { class: "turn-place" }), el("span", { class: "seat" }, turn.speaker)), sideText(body, pair.same))
+      ? el("div", { class: `side ${turn.speaker}` }, el("div", { class: "turn-mark" }, link(["episode", episode.id, "turn", String(index)], String(index), { class: "turn-place" }), el("span", { class: "seat" }, turn.speaker)), sideText(body, pair.same || !ours || !theirs))
       : el("div", { class: "side nobody" }, "no message");
   return el("li", { class: `pair ${pair.same ? "equal" : "different"}`, tabindex: "-1" }, side(left, ours, pair.i, bodies[0]), side(right, theirs, pair.j, bodies[1]));
 }
@@ -87,9 +87,9 @@ function shownText(turn) {
   return [said, ...calls].filter(Boolean).join("\n") || "(neither text nor calls)";
 }
 
-function sideText(fragment, equal) {
+function sideText(fragment, mayFold) {
   const body = el("pre", { class: "text" }, fragment);
-  if (!equal || body.textContent.length < 700) return body;
+  if (!mayFold || body.textContent.length < 700) return body;
   const box = el("div", { class: "folded" }, body);
   box.append(button("Show all", () => unfold(box), { class: "more" }));
   return box;

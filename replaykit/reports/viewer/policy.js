@@ -5,7 +5,7 @@ const TRANSFERS = { attempted: "transfer attempted", succeeded: "transferred" };
 function stateLine(state) {
   if (!state) return null;
   const parts = [
-    state.user ?? "nobody authenticated",
+    state.user ?? (state.authenticates ? "nobody authenticated" : null),
     state.confirmed ? "confirmed" : "not confirmed",
     state.pending_writes ? plural(state.pending_writes, "pending write") : null,
     state.done_writes ? plural(state.done_writes, "write") : null,
@@ -29,6 +29,7 @@ function policyAside(turn) {
 }
 
 const STATE_NAMES = [
+  ["authenticates", "Authentication is asked for"],
   ["user", "Authenticated user"],
   ["confirmed", "Latest message confirms"],
   ["confirmation", "Why"],
