@@ -57,6 +57,8 @@ def results(cassettes: list[Cassette], runtime: Tau2Engine) -> dict:
     simulations = []
     for cassette, trial in _numbered(cassettes):
         simulations.append(tau2_export.simulation(cassette, trial, tasks[_scenario(cassette, tasks)], kinds))
+    order = list(tasks)
+    simulations.sort(key=lambda s: (s["trial"], order.index(s["task_id"])))
     named = {s["task_id"] for s in simulations}
     info = _info(cassettes, runtime, domain, 1 + max(s["trial"] for s in simulations))
     used = [task for task_id, task in tasks.items() if task_id in named]

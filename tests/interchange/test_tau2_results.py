@@ -52,7 +52,9 @@ def test_what_the_file_said_is_kept_beside_what_is_derived(document, imported):
     ("member", "value", "learner"),
     [("raw_data", None, '{"order_id": "#W1"}'), ("raw_data", {"choices": []}, '{"order_id": "#W1"}')],
 )
-def test_arguments_without_the_models_own_text_are_written_as_tau2_writes_them(document, imported, member, value, learner):
+def test_arguments_without_the_models_own_text_are_written_as_tau2_writes_them(
+    document, imported, member, value, learner
+):
     source = document(RETURNS)
     message = next(m for m in only(source)["messages"] if m.get("tool_calls"))
     message[member] = value
@@ -92,7 +94,11 @@ def test_a_write_that_now_returns_something_else_is_named_with_its_field(documen
     (one,) = imported(source)
     detail = findings(one)["import.result_differs"]
     assert detail["index"] == index
-    assert (detail["tool"], detail["write"], detail["pointer"]) == ("return_delivered_order_items", True, "/return_items/0")
+    assert (detail["tool"], detail["write"], detail["pointer"]) == (
+        "return_delivered_order_items",
+        True,
+        "/return_items/0",
+    )
     assert (detail["recorded"], one.result.reward) == ("other", 1.0)
 
 
@@ -123,7 +129,9 @@ def test_a_run_cut_at_its_step_limit_ends_there_again(document, imported, runtim
     assert replay(reader.read(one.path), runtime, fleet, "x").status == "equal"
 
 
-@pytest.mark.parametrize("reason", ["agent_error", "user_error", "timeout", "infrastructure_error", "context_window_exceeded"])
+@pytest.mark.parametrize(
+    "reason", ["agent_error", "user_error", "timeout", "infrastructure_error", "context_window_exceeded"]
+)
 @pytest.mark.parametrize("kept", [0, 1, 4])
 def test_a_run_that_broke_off_ends_for_its_own_reason(document, imported, runtime, fleet, reason, kept):
     source = document("retail/0")
@@ -160,8 +168,12 @@ def test_a_judge_that_found_nothing_is_not_one_that_nobody_asked(document, impor
     assert "judge.all_true_default" in {d.name for d in one.result.diagnostics}
 
 
-@pytest.mark.parametrize("change", [{"nl_assertions": None}, {"reward_breakdown": {"DB": 1.0}}, {"nl_assertions": [{"met": True}]}])
-def test_a_judge_that_is_not_recorded_leaves_the_reward_unknown_and_the_rest_derived(document, imported, runtime, fleet, change):
+@pytest.mark.parametrize(
+    "change", [{"nl_assertions": None}, {"reward_breakdown": {"DB": 1.0}}, {"nl_assertions": [{"met": True}]}]
+)
+def test_a_judge_that_is_not_recorded_leaves_the_reward_unknown_and_the_rest_derived(
+    document, imported, runtime, fleet, change
+):
     source = document(RETURNS)
     only(source)["reward_info"] |= change
     (one,) = imported(source)
@@ -287,7 +299,9 @@ def test_the_older_line_reads_too(document, imported):
     simulation = only(source)
     for member in ("ticks", "mode", "info"):
         del simulation[member]
-    simulation["messages"] = [{k: v for k, v in m.items() if k != "raw_data" and v is not None} for m in simulation["messages"]]
+    simulation["messages"] = [
+        {k: v for k, v in m.items() if k != "raw_data" and v is not None} for m in simulation["messages"]
+    ]
     (one,) = imported(source)
     assert (one.result.reward, [d.name for d in one.findings]) == (1.0, ["import.judge_reply_rebuilt"])
 
