@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from operator import is_
 from typing import Any, Protocol
 
 from replaykit import turn_rules
@@ -69,7 +70,7 @@ class Gateway:
     ) -> None:
         self._sources, self._record, self._ledger, self._settings, self._clock = sources, record, ledger, settings, clock
         self._side: dict[str, dict[str, Any]] = {}
-        self._normal: dict[int, tuple[dict, dict]] = {}
+        self._normal: dict[str, tuple[list[dict], list[dict]]] = {}  # messages a seat was last asked, native and normal
         self.diagnostics: list[Diagnostic] = []
 
     def ask(self, request: SeatRequest) -> SeatReply:
@@ -120,7 +121,7 @@ class Gateway:
             seat=request.seat,
             number=request.number,
             model=request.model,
-            messages=[self._normal_message(m) for m in request.messages],
+            messages=self._normal_messages(request),
             tools=request.tools,
             tool_choice=request.tool_choice,
             settings=settings,
@@ -128,12 +129,14 @@ class Gateway:
             side=self._side.setdefault(request.seat, {}),
         )
 
-    def _normal_message(self, message: dict) -> dict:
+    def _normal_messages(self, request: SeatRequest) -> list[dict]:
         """Each message once: tau2's history is a growing list of the same dictionaries."""
-        known = self._normal.get(id(message))
-        if known is None or known[0] is not message:
-            known = self._normal[id(message)] = (message, normalise_message(message))
-        return known[1]
+        native, normal = self._normal.get(request.seat, ([], []))
+        if len(native) > len(request.messages) or not all(map(is_, native, request.messages)):
+            native, normal = [], []
+        normal = normal + [normalise_message(m) for m in request.messages[len(native):]]
+        self._normal[request.seat] = list(request.messages), normal
+        return normal.copy()
 
     def _answer(self, request: SeatRequest, asked: TransportRequest) -> SeatReply:
         began = self._clock()
