@@ -17,6 +17,7 @@ from replaykit.reports import facts
 from replaykit.reports.exchanges import request_lines, wire_lines
 from replaykit.reports.facts import Fact
 from replaykit.reports.folded import Folded, plain
+from replaykit.reports.shapes import as_json
 from replaykit.reports.transcript import Aside, Transcript, Turn
 
 SEAT_STYLES = {"learner": "bold cyan", "customer": "bold green", "tool": "magenta", "judge": "bold yellow"}
@@ -176,7 +177,7 @@ def _call(call: dict) -> Text:
     line = Text("→ ", overflow="fold").append_text(plain(call["name"], "bold"))
     for place, (name, value) in enumerate(call["arguments"].items()):
         line.append(", " if place else "  ").append_text(plain(name, "dim")).append("=", "dim")
-        line.append_text(plain(facts.as_json(value)))
+        line.append_text(plain(as_json(value)))
     return line
 
 

@@ -5,11 +5,11 @@ What a cassette holds is untrusted: a member that has not its shape is left out 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from replaykit.reports.seams import seams
+from replaykit.reports.shapes import as_json, members, rows
 from replaykit.reports.transcript import Transcript
 from replaykit.seats import SEATS
 
@@ -139,7 +139,7 @@ def _reward_parts(found: Mapping) -> Iterator[Fact]:
     for name, value in members(found.get("breakdown")).items():
         yield Fact(f"  {name}", number(value), _tone(value))
     for kind, said in (("actions", _action), ("communicate", _information), ("assertions", _assertion)):
-        for check in _rows(found.get(kind)):
+        for check in rows(found.get(kind)):
             met = check.get("match", check.get("met"))
             yield Fact(kind, f"{'✓' if met else '✗'} {said(check)}", "good" if met else "bad")
 
@@ -162,7 +162,7 @@ def _assertion(check: Mapping) -> str:
 
 
 def _diagnostics(result: Mapping) -> Iterator[Fact]:
-    for diagnostic in _rows(result.get("diagnostics")):
+    for diagnostic in rows(result.get("diagnostics")):
         detail = diagnostic.get("detail")
         text = "" if detail is None else detail if isinstance(detail, str) else as_json(detail)
         yield Fact("diagnostic", f"{diagnostic.get('name')}  {text}".rstrip(), "care")
@@ -170,9 +170,9 @@ def _diagnostics(result: Mapping) -> Iterator[Fact]:
 
 def _violations(states: Mapping) -> Iterator[Fact]:
     final = members(states.get("final"))
-    for found in _rows(final.get("violations")):
+    for found in rows(final.get("violations")):
         yield Fact("violation", f"{found.get('rule')}{_place(found)}", "bad")
-    for error in _rows(final.get("format_errors")):
+    for error in rows(final.get("format_errors")):
         yield Fact("format error", f"{error.get('kind')}{_place(error)}", "bad")
 
 
@@ -184,8 +184,8 @@ def _place(found: Mapping) -> str:
 def _database(result: Mapping) -> Iterator[Fact]:
     same = result.get("initial_db_hash") == result.get("final_db_hash")
     yield Fact("database", f"{str(result.get('final_db_hash'))[:16]}… ({'unchanged' if same else 'changed'})")
-    for table, rows in members(result.get("db_changes")).items():
-        for key, row in members(rows).items():
+    for table, changed in members(result.get("db_changes")).items():
+        for key, row in members(changed).items():
             yield Fact("", f"{table} {key}: {row_change(members(row))}")
 
 
@@ -213,17 +213,3 @@ def _usage(usage: Mapping) -> Iterator[Fact]:
         counted = [f"{row[key]} {word}" for key, word in _COUNTS if members(row).get(key)]
         if counted:
             yield Fact("usage", f"{seat}: {', '.join(counted)}", "faint")
-
-
-def as_json(value: Any) -> str:
-    """Plain data on one line."""
-    return json.dumps(value, ensure_ascii=False)
-
-
-def members(value: Any) -> dict:
-    """The value if it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
-def _rows(value: Any) -> list[dict]:
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []

@@ -16,6 +16,7 @@ from replaykit.policy import PolicyContext, PolicyState, PolicyTracker
 from replaykit.reports.policy_changes import Change, changes, compact
 from replaykit.reports.rebuilding import rebuilt
 from replaykit.reports.seams import Seam, seams
+from replaykit.reports.shapes import members
 from replaykit.seats import SeatFailure, SeatReply
 
 SPEAKERS = {"assistant": "learner", "user": "customer", "tool": "tool"}
@@ -126,7 +127,7 @@ def transcript(cassette: Cassette, domains: Mapping[str, Any]) -> Transcript:
         raise EvidenceError("the stored result is not an episode's result", cassette.path)
     trajectory = _rebuilt(cassette) if result is None else result.get("trajectory")
     _check(trajectory, cassette)
-    lost = (result or {}).get("lost_turn") or {}
+    lost = members((result or {}).get("lost_turn"))
     numbers = _request_numbers(trajectory, cassette.requests, lost.get("number"))
     rules = _context(cassette, domains, result)
     policies = [_NOTHING_KNOWN] * len(trajectory)

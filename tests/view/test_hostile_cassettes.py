@@ -97,3 +97,22 @@ def test_the_policy_forbids_code_from_elsewhere_and_from_text(cancelled, browse)
 def test_the_page_asks_the_network_for_nothing(cancelled, browse):
     browser = browse(cancelled(), place="#/episode/retail-cancelled/turn/2/wire")
     assert browser.run("return performance.getEntriesByType('resource').map((entry) => entry.name)") == []
+
+
+ODD = {
+    "no reward": {"reward": None},
+    "a text for a reward": {"reward": "much"},
+    "rows that are no tables": {"db_changes": {"orders": 7, "users": {"a": [1], "b": {"before": 1, "after": [2]}}}},
+    "rows that are a list": {"db_changes": [1, 2]},
+    "no hashes": {"initial_db_hash": None, "final_db_hash": 7},
+    "an end that is a number": {"termination": 7},
+}
+
+
+@pytest.mark.parametrize("result", ODD.values(), ids=ODD)
+def test_results_of_odd_shapes_are_shown_without_a_complaint(result, cancelled, browse):
+    browser = browse(cancelled(**result), cancelled("calm"))
+    episode, diff = "#/episode/retail-cancelled", "#/diff/retail-cancelled/retail-calm"
+    for place in ("", episode, f"{episode}/database", f"{episode}/verdict", diff):
+        assert browser.open(place).one("main").text
+    assert browser.complaints() == []

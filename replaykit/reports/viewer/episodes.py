@@ -13,6 +13,7 @@ from replaykit.cassette import SUFFIXES, RecordedRequest
 from replaykit.errors import ReplaykitError
 from replaykit.reports import facts
 from replaykit.reports.exchanges import raw_text
+from replaykit.reports.shapes import rows, text
 from replaykit.reports.transcript import Transcript, Turn
 from replaykit.reports.viewer.packing import Documents, Pool
 from replaykit.seats import SeatFailure, SeatReply, WireExchange
@@ -68,18 +69,17 @@ class Collection:
 
 def _episode(transcript: Transcript, pool: Pool, name: str) -> dict:
     cassette, result = transcript.cassette, transcript.result or {}
-    lost = facts.members(result.get("lost_turn"))
+    reward = result.get("reward")
     return {
         "id": name,
         **facts.title(transcript),
         "path": None if cassette.path is None else str(cassette.path),
         "digest": cassette.digest,
         "interrupted": cassette.interrupted,
-        "termination": result.get("termination"),
-        "reward": result.get("reward"),
-        "diagnostics": [str(d.get("name")) for d in result.get("diagnostics") or [] if isinstance(d, dict)],
-        "lost": lost.get("reason"),
-        "hashes": [result.get("initial_db_hash"), result.get("final_db_hash")],
+        "termination": text(result.get("termination")),
+        "reward": reward if isinstance(reward, (int, float)) else None,
+        "diagnostics": [str(diagnostic.get("name")) for diagnostic in rows(result.get("diagnostics"))],
+        "hashes": [text(result.get("initial_db_hash")), text(result.get("final_db_hash"))],
         "header": list(facts.header(transcript)),
         "verdict": list(facts.interruption(transcript) if cassette.interrupted else facts.verdict(transcript)),
         "turns": [_turn(turn, pool) for turn in transcript.turns],
@@ -109,10 +109,10 @@ def _turn(turn: Turn, pool: Pool) -> dict:
 
 def _requests(requests: Iterable[RecordedRequest], pool: Pool) -> dict:
     natives, bodies = Documents(pool), Documents(pool)
-    rows = []
+    asked = []
     for request in requests:
         native = {k: v for k, v in request.native.to_dict().items() if k != "seat"}
-        rows.append(
+        asked.append(
             {
                 "number": request.number,
                 "seat": request.seat,
@@ -121,7 +121,7 @@ def _requests(requests: Iterable[RecordedRequest], pool: Pool) -> dict:
                 "wire": [_exchange(exchange, request.seat, bodies, pool) for exchange in request.exchanges],
             }
         )
-    return {"requests": rows, "natives": natives.packed, "bodies": bodies.packed}
+    return {"requests": asked, "natives": natives.packed, "bodies": bodies.packed}
 
 
 def _outcome(request: RecordedRequest, pool: Pool) -> dict | None:
