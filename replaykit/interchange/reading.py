@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from replaykit.errors import UsageError
 MAX_JSON = 1024 * 1024 * 1024
 MAX_YAML = 128 * 1024 * 1024
 MAX_DEPTH = 100
-MAX_NODES = 20_000_000
+MAX_YAML_VALUES = 1_000_000
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
@@ -50,7 +51,7 @@ def json_value(data: bytes, path: Path) -> Any:
         raise UsageError(f"{path} is not JSON: {error.msg} in line {error.lineno}, column {error.colno}") from error
     except RecursionError as error:
         raise UsageError(f"{path} is nested deeper than {MAX_DEPTH}") from error
-    check_size(value, path)
+    check_size(value, path, len(data))
     return value
 
 
@@ -75,12 +76,15 @@ def yaml_value(data: bytes, path: Path) -> Any:
         raise UsageError(
             f"{path} is empty, which is not the same as a file without content: look at where it came from"
         )
-    check_size(value, path)
+    check_size(value, path, MAX_YAML_VALUES)
     return value
 
 
-def check_size(value: Any, path: Path) -> None:
+def check_size(value: Any, path: Path, most: int) -> None:
     """Refuse a value that is nested too deeply, or that unfolds to too much (repeated YAML aliases).
+
+    Args:
+        most: How many values there may be in all.
 
     Raises:
         UsageError: it is.
@@ -88,9 +92,10 @@ def check_size(value: Any, path: Path) -> None:
     level, count = [value], 0
     for _ in range(MAX_DEPTH + 1):
         count += len(level)
-        if count > MAX_NODES:
-            raise UsageError(f"{path} unfolds to more than {MAX_NODES} values")
-        level = [part for whole in level for part in _parts(whole)]
+        if count > most:
+            raise UsageError(f"{path} unfolds to more than {most} values")
+        parts = itertools.chain.from_iterable(map(_parts, level))
+        level = list(itertools.islice(parts, most + 1))
         if not level:
             return
     raise UsageError(f"{path} is nested deeper than {MAX_DEPTH}")
