@@ -173,6 +173,8 @@ class Bench:
         scaled = options.get("scaled", False)
         self._scale = profile.request_scale if scaled else 1.0
         self.provider = self.context.provider or self._stack.enter_context(RoutedProvider(entropy=self.context.entropy, scale=self._scale))
+        if self.context.provider is not None:
+            self.provider.fault_scale = self._scale
         self.provider.add_case(self.case, identities(), self.schedule, strict=options.get("strict", True), key=self.canary.key)
         self._began = time.monotonic()
         self._first = len(self.provider.journal)

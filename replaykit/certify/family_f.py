@@ -62,6 +62,8 @@ def _judge_silent(views: Views) -> dict[str, int]:
     told, limit = seen.told_us, LIMITS.request_s * scale * 1e6
     if told > (LIMITS.request_s + LIMITS.grace_s) * scale * 1e6 + views.profile.tolerance_us or seen.outcome == "hung":
         raise Failed("told_late", f"after {told // 1000} ms")
+    if "end" not in seen.wire[0].data["times_us"]:
+        raise Failed("closed_late", "the connection was never closed")
     closed = seen.wire[0].data["times_us"]["end"] - seen.wire[0].at
     if closed > limit + views.profile.tolerance_us:
         raise Failed("closed_late", f"after {closed // 1000} ms")

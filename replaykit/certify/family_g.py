@@ -92,7 +92,7 @@ def _tampering(check: str, probe: Probe, subject: Subject, context: Context) -> 
         folder, fleet = Path(name), known_panels.fleet()
         for panel, file in zip(fleet.panels, ("a", "b"), strict=True):
             path = folder / f"{file}.cassette.jsonl"
-            Episode(panel, subject, context, known_panels.engine(subject), fleet, path).record()
+            Episode(panel, subject, context, known_panels.engine(subject), fleet, path, f"{check}-{file}").record()
         return bench.capture() | {"read": read_tampered(folder, subject)}
 
 

@@ -114,9 +114,11 @@ def shared_provider(context: Context) -> Iterator[Context]:
 class Episode:
     """The recording of one episode on one-exchange controls, at the context's provider."""
 
-    def __init__(self, panel: Panel, subject: Subject, context: Context, engine: Engine, fleet: Fleet, path: Path) -> None:
+    def __init__(
+        self, panel: Panel, subject: Subject, context: Context, engine: Engine, fleet: Fleet, path: Path, case: str | None = None
+    ) -> None:
         self.panel, self.subject, self.context, self.engine, self.fleet, self.path = panel, subject, context, engine, fleet, path
-        self.case = case_name(panel.id, "episode")
+        self.case = case or case_name(panel.id, "episode")
         self.key = context.key(self.case)
 
     def record(self) -> list[dict]:
