@@ -9,7 +9,11 @@ from replaykit.certify.subject import Subject
 from replaykit.fleet import Fleet, parse
 
 JUDGED = ("1",)
-TOOLS = [tool(name) for name in ("get_user", "get_order", "cancel_order", "list_items", "send_note", "transfer")]
+_BARE = {"name": "list_all", "description": "Lists everything.", "parameters": {"properties": {}, "title": "parameters", "type": "object"}}
+TOOLS = [
+    *(tool(name) for name in ("get_user", "get_order", "cancel_order", "list_items", "send_note", "transfer")),
+    {"type": "function", "function": _BARE},
+]
 
 
 def engine(subject: Subject) -> ScriptEngine:

@@ -60,10 +60,15 @@ def tools(body: dict, profile: Profile) -> list[dict]:
 def expected_tools(native: Sequence[dict], profile: Profile) -> list[dict]:
     """What the wire must hold for these native tools, under the declared rewrites."""
     functions = [dict(t["function"]) for t in native]
+    if "no_parameters" in profile.rewrites:
+        for function in functions:
+            if not function["parameters"].get("properties"):
+                del function["parameters"]
     left_out = LEFT_OUT_BY.get(profile.wire)
     if left_out and left_out[0] in profile.rewrites:
         for function in functions:
-            function["parameters"] = _without(function["parameters"], left_out[1])
+            if "parameters" in function:
+                function["parameters"] = _without(function["parameters"], left_out[1])
     return functions
 
 

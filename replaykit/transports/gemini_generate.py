@@ -39,6 +39,7 @@ _REWRITES = {
     "result_as_object": "a tool result is sent as {'output': text}, with the name of the call it answers",
     "call_ids": "a tool call id is sent only where this provider issued it; order pairs the others",
     "no_text": f"an assistant text without characters is left out; such a user text is sent as {NO_TEXT!r}",
+    "no_parameters": "a tool without parameters is declared without a schema",
     "schema_keywords": "in tool schemas $schema, discriminator and examples are left out and const becomes enum",
 }
 
