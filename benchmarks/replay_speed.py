@@ -1,0 +1,124 @@
+"""Replaying with every check, beside tau2's own run and evaluation of the same episodes.
+
+    python benchmarks/replay_speed.py [--json] [--all]
+
+Reading and verifying the cassette is part of a replay here. Ratios are of CPU seconds in one run; the peer runs in a
+process of its own, without anything of replaykit in it. ``--all`` takes all 164 panels instead of a sample of 20 and
+needs some minutes for the peer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import _episodes
+
+from replaykit import engine, replay_many
+from replaykit.store import fleet_file, reader
+
+ALL = ("all",)
+LENGTHS = (30, 60, 100, 170, 200)
+LONG_PANELS = ("airline/7", "retail/2")
+ROUNDS = 3
+
+
+def measure(everything: bool) -> list[dict[str, Any]]:
+    """All rows."""
+    fleet = fleet_file.read()
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        short = [_episodes.recorded(folder, fleet, p.id) for p in fleet.select(ALL)]
+        sample = {p.id for p in fleet.select(ALL if everything else _episodes.SAMPLE)}
+        engine.load().prepare()
+        rows = [_against_native("reference episodes", [p for p in short if reader.read(p).panel in sample], fleet)]
+        rows += _long(folder, fleet)
+        for path in folder.glob("*-[1-9]*.cassette.jsonl"):
+            if path not in short:
+                path.unlink()
+        return [*rows, *_whole_processes(folder)]
+
+
+def _against_native(what: str, paths: list[Path], fleet: Any) -> dict[str, Any]:
+    seconds = min(_replayed_s(paths, fleet) for _ in range(ROUNDS))
+    ours_ms = 1000 * seconds / len(paths)
+    peer = _episodes.native([reader.read(p) for p in paths])
+    row = {"what": what, "episodes": len(paths), "replay_ms": ours_ms}
+    if isinstance(peer, str):
+        return row | {"skipped": peer}
+    native_ms = 1000 * sum(e["cpu_s"] for e in peer["episodes"]) / len(paths)
+    return row | {"messages": peer["episodes"][0]["messages"], "native_ms": native_ms, "ratio": native_ms / ours_ms}
+
+
+def _replayed_s(paths: list[Path], fleet: Any) -> float:
+    with replay_many.seldom_collecting():
+        began = time.process_time()
+        outcomes = [replay_many.one(path, fleet) for path in paths]
+        spent = time.process_time() - began
+    if replay_many.exit_code(outcomes):
+        raise SystemExit(f"a replay was not equal: {[o.to_dict() for o in outcomes if o.report is None or o.report.divergences][:1]}")
+    return spent
+
+
+def _long(folder: Path, fleet: Any) -> list[dict[str, Any]]:
+    rows = []
+    for length in LENGTHS:
+        talk = (length - 10) // 2
+        paths = [_episodes.recorded(folder, fleet, panel, talk) for panel in LONG_PANELS]
+        rows.append(_against_native(f"about {length} messages", paths, fleet) | {"length": length})
+    first, last = rows[0], rows[-1]
+    growth = (last["replay_ms"] / first["replay_ms"]) / (last["length"] / first["length"])
+    return [*rows, {"what": f"growth from {first['length']} to {last['length']} messages, linear being 1", "ratio": growth}]
+
+
+def _whole_processes(folder: Path) -> list[dict[str, Any]]:
+    """The command itself, cold; and what a second process adds where there is enough to do."""
+    one = min(_command_s(folder, "1")[0] for _ in range(ROUNDS))
+    rows = [{"what": "replay of 164, whole command, cold", "wall_s": one, "peak_mb": _command_s(folder, "1")[1]}]
+    with tempfile.TemporaryDirectory() as place:
+        for number in range(6):
+            for path in folder.glob("*.cassette.jsonl"):
+                os.link(path, Path(place, f"{number}-{path.name}"))
+        alone, two = (min(_command_s(Path(place), jobs)[0] for _ in range(2)) for jobs in "12")
+    return [*rows, {"what": "replay of 984, two processes against one", "wall_s": two, "ratio": alone / two}]
+
+
+def _command_s(folder: Path, jobs: str) -> tuple[float, float]:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "replaykit", "replay", str(folder), "-j", jobs], check=True, stdout=subprocess.DEVNULL)
+    spent, peak = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return spent, (peak if peak > before else _own_peak_kb(folder, jobs)) / 1024
+
+
+def _own_peak_kb(folder: Path, jobs: str) -> int:
+    """Peak of the command alone: the peer's would hide it, so a fresh interpreter asks for its only child's."""
+    ask = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    command = [sys.executable, "-c", ask, sys.executable, "-m", "replaykit", "replay", str(folder), "-j", jobs]
+    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    parser.add_argument("--all", action="store_true", help="all 164 panels for the first row")
+    options = parser.parse_args()
+    rows = measure(options.all)
+    if options.json:
+        print(json.dumps(rows, indent=1))
+        return
+    for row in rows:
+        print(f"{row['what']:52}", *(f"{k} {v:.1f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items() if k not in ("what", "length")))
+
+
+if __name__ == "__main__":
+    main()
