@@ -1,4 +1,4 @@
-"""What a certificate is: statuses, the verdict rule, the exact bytes, what differs from run to run. No IO, no clock.
+"""What a certificate is: statuses, verdict rule, exact bytes, what differs from run to run. No IO, no clock.
 
 A certificate is an in-toto statement in canonical JSON (sorted keys, no floats, integers below 2^53), so every change of
 a byte is either a change of meaning or no canonical form any more.
@@ -96,9 +96,16 @@ def _incomplete(predicate: Mapping[str, Any]) -> bool:
     if [row["id"] for row in rows] != planned or any(row["status"] in ("ERROR", "NOT_EXERCISED") for row in rows):
         return True
     ids = [row["id"] for row in panels["rows"]]
-    if ids != panels["selected"] or not ids or len(ids) != panels["total"] or sum(panels["counts"].values()) != len(ids):
+    if (
+        ids != panels["selected"]
+        or not ids
+        or len(ids) != panels["total"]
+        or sum(panels["counts"].values()) != len(ids)
+    ):
         return True
-    return any(s in ("ERROR", "NOT_EXERCISED") for row in panels["rows"] for s in (row["status"], *row["checks"].values()))
+    return any(
+        s in ("ERROR", "NOT_EXERCISED") for row in panels["rows"] for s in (row["status"], *row["checks"].values())
+    )
 
 
 def _failed(predicate: Mapping[str, Any], today: str) -> bool:
@@ -107,7 +114,9 @@ def _failed(predicate: Mapping[str, Any], today: str) -> bool:
         return True
     musts = [row for row in predicate["checks"] if row["severity"] == "MUST"]
     must_ids = {row["id"] for row in musts}
-    in_panels = any(s == "FAIL" for row in predicate["panels"]["rows"] for c, s in row["checks"].items() if c in must_ids)
+    in_panels = any(
+        s == "FAIL" for row in predicate["panels"]["rows"] for c, s in row["checks"].items() if c in must_ids
+    )
     return in_panels or any(row["status"] == "FAIL" for row in musts)
 
 
@@ -161,7 +170,11 @@ def pre_authentication(payload: bytes) -> bytes:
 
 def envelope(payload: bytes, signatures: Sequence[Mapping[str, str]]) -> dict:
     """A DSSE envelope as plain data."""
-    return {"payload": base64.b64encode(payload).decode(), "payloadType": PAYLOAD_TYPE, "signatures": [dict(s) for s in signatures]}
+    return {
+        "payload": base64.b64encode(payload).decode(),
+        "payloadType": PAYLOAD_TYPE,
+        "signatures": [dict(s) for s in signatures],
+    }
 
 
 def without_run_specifics(statement: Mapping[str, Any]) -> dict:
@@ -189,16 +202,43 @@ def check_shape(statement: Mapping[str, Any]) -> None:
 _SHAPE = tuple(
     (f"/predicate/{name}", kind)
     for name, kind in {
-        "certificate": dict, "certificate/schema": str, "certificate/id": str, "certificate/version": int,
-        "certificate/issued_at": str, "certificate/not_before": str, "certificate/expires_at": str, "issuer": dict,
-        "claims": list, "non_claims": list, "assurance": str, "profile": dict, "profile/mode": str,
-        "requirements": dict, "requirements/checks": list, "control": dict, "environment": dict, "run": dict,
-        "self_test": dict, "self_test/known_bad": list, "self_test/universal": dict, "harness": list, "panels": dict,
-        "panels/rows": list, "panels/counts": dict, "panels/selected": list, "checks": list, "faults": dict,
-        "budgets": dict, "replay": dict, "waivers": list, "evidence": dict, "limits": list, "verdict": str,
+        "certificate": dict,
+        "certificate/schema": str,
+        "certificate/id": str,
+        "certificate/version": int,
+        "certificate/issued_at": str,
+        "certificate/not_before": str,
+        "certificate/expires_at": str,
+        "issuer": dict,
+        "claims": list,
+        "non_claims": list,
+        "assurance": str,
+        "profile": dict,
+        "profile/mode": str,
+        "requirements": dict,
+        "requirements/checks": list,
+        "control": dict,
+        "environment": dict,
+        "run": dict,
+        "self_test": dict,
+        "self_test/known_bad": list,
+        "self_test/universal": dict,
+        "harness": list,
+        "panels": dict,
+        "panels/rows": list,
+        "panels/counts": dict,
+        "panels/selected": list,
+        "checks": list,
+        "faults": dict,
+        "budgets": dict,
+        "replay": dict,
+        "waivers": list,
+        "evidence": dict,
+        "limits": list,
+        "verdict": str,
         "verdict_rule": str,
     }.items()
-)  # fmt: skip
+)
 
 
 def _statement(value: Any) -> dict:
@@ -231,7 +271,9 @@ def _strict(data: bytes) -> Any:
     if len(data) > MAX_BYTES:
         raise EvidenceError(f"larger than a certificate may be ({MAX_BYTES} bytes)")
     try:
-        value = json.loads(data.decode("utf-8"), object_pairs_hook=_members, parse_float=_no_float, parse_constant=_no_float)
+        value = json.loads(
+            data.decode("utf-8"), object_pairs_hook=_members, parse_float=_no_float, parse_constant=_no_float
+        )
         _check_values(value, 0)
     except (ValueError, RecursionError) as error:
         raise EvidenceError(f"not a certificate: {error}") from error

@@ -63,7 +63,10 @@ class Coverage:
         """Plain data."""
         return {
             "transports": {t: {"panels": self.counts(t), "stale_because": self.why.get(t)} for t in self.transports},
-            "panels": [{"id": id_, "certified": dict(row), "recorded": dict(self.recorded.get(id_, {}))} for id_, row in self.cells.items()],
+            "panels": [
+                {"id": id_, "certified": dict(row), "recorded": dict(self.recorded.get(id_, {}))}
+                for id_, row in self.cells.items()
+            ],
         }
 
 

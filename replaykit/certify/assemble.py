@@ -22,7 +22,16 @@ if TYPE_CHECKING:
     from replaykit.certify.run import Order
 
 _FAMILY_CLAIMS = dict(zip("ABCDEFGH", certificate.CLAIMS, strict=True))
-_FAMILIES = (("A", 1, 4), ("B", 5, 11), ("C", 12, 18), ("D", 19, 27), ("E", 28, 37), ("F", 38, 45), ("G", 46, 48), ("H", 49, 50))
+_FAMILIES = (
+    ("A", 1, 4),
+    ("B", 5, 11),
+    ("C", 12, 18),
+    ("D", 19, 27),
+    ("E", 28, 37),
+    ("F", 38, 45),
+    ("G", 46, 48),
+    ("H", 49, 50),
+)
 _VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "PYTHONHASHSEED", "TZ", "LC_ALL")
 LIMITS = (
     "a transport that behaves well on loopback only cannot be caught here",
@@ -35,7 +44,12 @@ LIMITS = (
 def terms(order: Order) -> dict:
     """What is fixed before the run; its digest is the arming digest."""
     return {
-        "subject": {"name": order.subject.name, "sha256": order.subject.digest, "identity": order.subject.identity(), "options": dict(order.subject.options)},
+        "subject": {
+            "name": order.subject.name,
+            "sha256": order.subject.digest,
+            "identity": order.subject.identity(),
+            "options": dict(order.subject.options),
+        },
         "gateway": order.subject.base_url is not None,
         "profile": order.profile.to_dict(),
         "catalogue_sha256": catalogue.digest(),
@@ -52,7 +66,9 @@ def facts_of(fleet: Fleet | None) -> dict[str, dict]:
     return {p.id: {"judged": p.judge.required, "tools": p.digests.tools} for p in fleet.panels} if fleet else {}
 
 
-def measured(plan: Mapping[str, Any], evidence: Evidence, test: Mapping[str, Any], facts: Mapping[str, dict], today: str) -> dict:
+def measured(
+    plan: Mapping[str, Any], evidence: Evidence, test: Mapping[str, Any], facts: Mapping[str, dict], today: str
+) -> dict:
     """Everything of a predicate that follows from the evidence.
 
     Raises:
@@ -69,12 +85,20 @@ def measured(plan: Mapping[str, Any], evidence: Evidence, test: Mapping[str, Any
     for check in catalogue.checks():
         captures = {} if check.id in sheet.not_applicable else evidence.read(f"checks/{check.id}")
         check_rows.append(rows.check_row(check, captures, sheet, entropy, tally))
-    panel_rows = [rows.panel_row(evidence.read(part_name(id_)), sheet, entropy, tally, facts.get(id_)) for id_ in selected]
+    panel_rows = [
+        rows.panel_row(evidence.read(part_name(id_)), sheet, entropy, tally, facts.get(id_)) for id_ in selected
+    ]
     check_rows = rows.with_panels(check_rows, panel_rows)
     used = rows.waived(check_rows, panel_rows, waivers, today)
     return {
         "harness": rows.harness(tally, test),
-        "panels": {"fleet_sha256": terms_["fleet_sha256"], "selected": selected, "total": len(selected), "counts": rows.counts(panel_rows), "rows": panel_rows},
+        "panels": {
+            "fleet_sha256": terms_["fleet_sha256"],
+            "selected": selected,
+            "total": len(selected),
+            "counts": rows.counts(panel_rows),
+            "rows": panel_rows,
+        },
         "checks": check_rows,
         "faults": {k: {"planned": n, "delivered": tally.delivered.get(k, 0)} for k, n in sorted(tally.planned.items())},
         "wire_requests": tally.requests,
@@ -105,25 +129,44 @@ def statement(order: Order, plan: dict, evidence: Evidence, ran: tuple[datetime,
     entropy = bytes.fromhex(plan["entropy"])
     predicate = {
         "certificate": {
-            "schema": certificate.SCHEMA, "id": "", "version": version, "supersedes": previous,
-            "issued_at": stamp(ended), "not_before": stamp(ended), "expires_at": stamp(expires(ended, order.days, order.waivers)),
-            "expiry_rule": f"at the latest after {order.days} days, with the first waiver; void when subject, profile or fleet change",
+            "schema": certificate.SCHEMA,
+            "id": "",
+            "version": version,
+            "supersedes": previous,
+            "issued_at": stamp(ended),
+            "not_before": stamp(ended),
+            "expires_at": stamp(expires(ended, order.days, order.waivers)),
+            "expiry_rule": f"after {order.days} days or with a waiver; void when subject, profile or fleet change",
         },
         "assurance": "self_attested",
         "signed": "a signature, if any, is in the envelope around this statement; it says who spoke, not that it is so",
-        "issuer": {"tool": "replaykit", "version": __version__, "source_sha256": plan["terms"]["source_sha256"], "signer": None},
+        "issuer": {
+            "tool": "replaykit",
+            "version": __version__,
+            "source_sha256": plan["terms"]["source_sha256"],
+            "signer": None,
+        },
         "claims": found["claims"],
         "non_claims": list(certificate.NON_CLAIMS),
         "profile": plan["terms"]["profile"] | {"sha256": canonical.digest(plan["terms"]["profile"])},
-        "requirements": {"set": catalogue.ID, "catalogue_sha256": catalogue.digest(), "checks": [c.id for c in catalogue.checks()], "not_scored": []},
+        "requirements": {
+            "set": catalogue.ID,
+            "catalogue_sha256": catalogue.digest(),
+            "checks": [c.id for c in catalogue.checks()],
+            "not_scored": [],
+        },
         "control": {
-            "provider": {"version": __version__}, "identities": rows.seat_labels(),
+            "provider": {"version": __version__},
+            "identities": rows.seat_labels(),
             "entropy_commitment": "sha256:" + canonical.sha256(entropy),
         },
         "engine": plan["terms"]["engine"],
         "environment": _environment(),
         "run": {
-            "id": plan["run_id"], "start": stamp(began), "end": stamp(ended), "arming_sha256": canonical.digest(plan["terms"]),
+            "id": plan["run_id"],
+            "start": stamp(began),
+            "end": stamp(ended),
+            "arming_sha256": canonical.digest(plan["terms"]),
             "seal_sha256": manifest,
         },
         "wire_requests": found["wire_requests"],
@@ -135,11 +178,18 @@ def statement(order: Order, plan: dict, evidence: Evidence, ran: tuple[datetime,
         "budgets": found["budgets"],
         "replay": found["replay"],
         "waivers": found["waivers"],
-        "evidence": {"manifest_sha256": manifest, "files": files, "bytes": size, "redaction": "every spelling of the run's key is replaced by a mark"},
+        "evidence": {
+            "manifest_sha256": manifest,
+            "files": files,
+            "bytes": size,
+            "redaction": "every spelling of the run's key is replaced by a mark",
+        },
         "comparison": comparison(order.previous, found),
-        "limits": list(LIMITS) + (["a gateway stands between transport and control provider"] if order.subject.base_url else []),
-        "verdict": "", "verdict_rule": "",
-    }  # fmt: skip
+        "limits": list(LIMITS)
+        + (["a gateway stands between transport and control provider"] if order.subject.base_url else []),
+        "verdict": "",
+        "verdict_rule": "",
+    }
     predicate["verdict"], predicate["verdict_rule"] = certificate.verdict(predicate, today)
     return {
         "_type": certificate.STATEMENT_TYPE,
@@ -149,7 +199,21 @@ def statement(order: Order, plan: dict, evidence: Evidence, ran: tuple[datetime,
     }
 
 
-_SELF_TEST = ("known_good", "known_good_wires", "alarms", "universal", "universal_passes", "known_bad", "survivors", "idle_checks", "jobs", "planned_jobs", "catalogue_sha256", "source_sha256", "matrix_sha256")
+_SELF_TEST = (
+    "known_good",
+    "known_good_wires",
+    "alarms",
+    "universal",
+    "universal_passes",
+    "known_bad",
+    "survivors",
+    "idle_checks",
+    "jobs",
+    "planned_jobs",
+    "catalogue_sha256",
+    "source_sha256",
+    "matrix_sha256",
+)
 
 
 def comparison(previous: Mapping[str, Any] | None, found: Mapping[str, Any]) -> dict:
@@ -162,13 +226,19 @@ def comparison(previous: Mapping[str, Any] | None, found: Mapping[str, Any]) -> 
     changed = [f"{id_}: {before[id_]} -> {now[id_]}" for id_ in now if id_ in before and before[id_] != now[id_]]
     same = old["requirements"]["catalogue_sha256"] == catalogue.digest()
     apart = sorted(set(before) ^ set(now)) + ([] if same else ["the catalogue of checks changed"])
-    return {"previous_sha256": canonical.sha256(certificate.to_bytes(previous)), "changed": changed, "not_comparable": apart}
+    return {
+        "previous_sha256": canonical.sha256(certificate.to_bytes(previous)),
+        "changed": changed,
+        "not_comparable": apart,
+    }
 
 
 def _succession(previous: Mapping[str, Any] | None) -> tuple[int, str | None]:
     if previous is None:
         return 1, None
-    return previous["predicate"]["certificate"]["version"] + 1, "sha256:" + canonical.sha256(certificate.to_bytes(previous))
+    return previous["predicate"]["certificate"]["version"] + 1, "sha256:" + canonical.sha256(
+        certificate.to_bytes(previous)
+    )
 
 
 def _budgets(check_rows: list[dict], sheet: profile.Profile) -> dict:
@@ -177,7 +247,13 @@ def _budgets(check_rows: list[dict], sheet: profile.Profile) -> dict:
 
     def row(limit_ms: float, check: str, scale: str) -> dict:
         timing = by_id[check]["timing_ms"]
-        return {"limit_ms": round(limit_ms * 1000), "check": check, "status": by_id[check]["status"], "scale": scale, "max_seen_ms": max(timing.values(), default=0)}
+        return {
+            "limit_ms": round(limit_ms * 1000),
+            "check": check,
+            "status": by_id[check]["status"],
+            "scale": scale,
+            "max_seen_ms": max(timing.values(), default=0),
+        }
 
     return {
         "requests": {"limit": limits.requests, "check": "C38", "status": by_id["C38"]["status"], "scale": "1"},
@@ -192,7 +268,12 @@ def _replay(panel_rows: list[dict]) -> dict:
     count = len(panel_rows)
     passed = sum(row["checks"].get("C46") == "PASS" for row in panel_rows)
     caught = sum(row["checks"].get("C47") == "PASS" for row in panel_rows)
-    return {"panels": count, "environments": [dict(e) for e in ENVIRONMENTS], "panels_equal": passed, "panels_with_every_miss_caught": caught}
+    return {
+        "panels": count,
+        "environments": [dict(e) for e in ENVIRONMENTS],
+        "panels_equal": passed,
+        "panels_with_every_miss_caught": caught,
+    }
 
 
 def _environment() -> dict:

@@ -8,14 +8,14 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from replaykit import canonical
 from replaykit.budget import Budget
+from replaykit.certify.caller_log import Log, Switch
 from replaykit.certify.control import RoutedProvider
 from replaykit.certify.masking import Canary
 from replaykit.certify.probe import ANSWERS, Probe, Step, with_twins
@@ -27,7 +27,12 @@ from replaykit.controls.journal import Exchange
 from replaykit.controls.replies import Reply
 from replaykit.episode import TurnLost
 from replaykit.record import CleanReplies
-from replaykit.seats import SEATS, SeatFailure, SeatReply, SeatRequest, TransportRequest, WireExchange, normalise_message
+from replaykit.seats import (
+    SEATS,
+    SeatFailure,
+    TransportRequest,
+    normalise_message,
+)
 from replaykit.settings import TransportSettings
 from replaykit.store.redaction import Redactor
 
@@ -53,57 +58,6 @@ class Context:
     def key(self, case: str) -> str:
         """The credential of a case; it is no secret worth keeping, and yet appears in no evidence."""
         return "control" + canonical.sha256(self.entropy + case.encode())[:40]
-
-
-class Log:
-    """The caller's own log of one step."""
-
-    def __init__(self) -> None:
-        self.data: dict[str, Any] = {"exchanges": []}
-
-    def request(self, request: SeatRequest) -> None:
-        """The digest of what was asked."""
-        self.data["asked"] = canonical.ordered_digest(request.to_dict())
-
-    def exchange(self, number: int, exchange: WireExchange) -> None:
-        """A wire exchange, by digests."""
-        response = exchange.response
-        self.data["exchanges"].append({
-            "attempt": exchange.attempt,
-            "uri": exchange.request["uri"],
-            "request_sha256": canonical.sha256(exchange.request["body"]),
-            "status": response["status"]["code"] if response else None,
-            "response_sha256": canonical.sha256(response["body"]) if response else None,
-            "failure": exchange.failure["kind"] if exchange.failure else None,
-        })
-
-    def reply(self, number: int, reply: SeatReply) -> None:
-        """What the transport gave."""
-        self.data["reply"] = reply.to_dict()
-
-    def failure(self, number: int, failure: SeatFailure) -> None:
-        """What the transport said instead."""
-        self.data["failure"] = failure.to_dict()
-
-    def end(self, number: int, end: dict[str, Any]) -> None:
-        """Why nothing was sent."""
-        self.data["end"] = end
-
-
-@dataclass
-class _Switch:
-    """A record that hands on to the log of the step under way, and to a journal if there is one."""
-
-    log: Log = field(default_factory=Log)
-    journal: Any = None
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        def tell(*arguments: Any) -> None:
-            getattr(self.log, name)(*arguments)
-            if self.journal is not None:
-                getattr(self.journal, name)(*arguments)
-
-        return tell
 
 
 def identities() -> dict[str, Identity]:
@@ -139,7 +93,9 @@ def perform(check: str, probe: Probe, subject: Subject, context: Context) -> dic
         The capture; where our own machinery failed, one with the member ``error``.
     """
     try:
-        body = probe.perform(check, probe, subject, context) if probe.perform else _asked(check, probe, subject, context)
+        body = (
+            probe.perform(check, probe, subject, context) if probe.perform else _asked(check, probe, subject, context)
+        )
     except (OSError, RuntimeError, ValueError, KeyError, TypeError) as error:
         body = {"error": f"{type(error).__name__}: {error}"}
     return {"check": check, "probe": probe.name, **body}
@@ -164,7 +120,9 @@ class Bench:
         self.case, self.steps, self.options, self.subject, self.context = case, steps, options, subject, context
         self.canary = Canary(context.key(case))
         self.schedule = schedule(steps, options.get("again", 0))
-        self._records: list[dict] = [{"step": s.name, "skipped": True, "exchanges": [], "began_us": NEVER, "ended_us": NEVER} for s in steps]
+        self._records: list[dict] = [
+            {"step": s.name, "skipped": True, "exchanges": [], "began_us": NEVER, "ended_us": NEVER} for s in steps
+        ]
         self._stack = ExitStack()
         self.offset = 0
 
@@ -172,21 +130,27 @@ class Bench:
         profile, options = self.context.profile, self.options
         scaled = options.get("scaled", False)
         self._scale = profile.request_scale if scaled else 1.0
-        self.provider = self.context.provider or self._stack.enter_context(RoutedProvider(entropy=self.context.entropy, scale=self._scale))
+        self.provider = self.context.provider or self._stack.enter_context(
+            RoutedProvider(entropy=self.context.entropy, scale=self._scale)
+        )
         if self.context.provider is not None:
             self.provider.fault_scale = self._scale
-        self.provider.add_case(self.case, identities(), self.schedule, strict=options.get("strict", True), key=self.canary.key)
+        self.provider.add_case(
+            self.case, identities(), self.schedule, strict=options.get("strict", True), key=self.canary.key
+        )
         self._began = time.monotonic()
         self._first = len(self.provider.journal)
         self.sender = self._stack.enter_context(self.subject.layer.sender(**options.get("sender", {})))
         clean = Redactor((self.canary.key,))
         self.sources = {s: CleanReplies(self._source(s), clean, lambda request: None) for s in SEATS}
-        self._switch = _Switch()
+        self._switch = Switch()
         if options.get("record"):
             self._begin_cassette(clean)
         limits = Budget(**options.get("budget", {}))
         self.ledger = self.subject.layer.ledger(limits, time.monotonic)
-        self.gateway = self.subject.layer.gateway(self.sources, self._switch, self.ledger, self._settings(), time.monotonic)
+        self.gateway = self.subject.layer.gateway(
+            self.sources, self._switch, self.ledger, self._settings(), time.monotonic
+        )
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -214,11 +178,19 @@ class Bench:
         self.provider.route = (self.case, step.seat)
         began = self._now()
         data = self._guarded(step, index) if self.options.get("scaled") else self._direct_or_gated(step, index)
-        self._records[index] = self.canary.value({"step": step.name, **data, "began_us": began, "ended_us": self._now()})
+        self._records[index] = self.canary.value(
+            {"step": step.name, **data, "began_us": began, "ended_us": self._now()}
+        )
 
     def note(self, index: int) -> None:
         """Enter a step that another process asks; its log is in that process's cassette."""
-        self._records[index] = {"step": self.steps[index].name, "elsewhere": True, "exchanges": [], "began_us": self._now(), "ended_us": self._now()}
+        self._records[index] = {
+            "step": self.steps[index].name,
+            "elsewhere": True,
+            "exchanges": [],
+            "began_us": self._now(),
+            "ended_us": self._now(),
+        }
 
     def journal(self, journal: Any) -> None:
         """Keep a cassette of the gateway's steps from here on, or no longer."""
@@ -227,7 +199,7 @@ class Bench:
     def capture(self) -> dict:
         """What was seen."""
         self.provider.settle(2.0)
-        exchanges = [e for e in self.provider.journal[self._first:] if e.case in (None, self.case)]
+        exchanges = [e for e in self.provider.journal[self._first :] if e.case in (None, self.case)]
         return {
             "case": self.case,
             "steps": self._records,
@@ -292,9 +264,15 @@ class Bench:
         native = step.request(index + 1 + self.offset)
         log.request(native)
         request = TransportRequest(
-            native.seat, native.number, native.model, [normalise_message(m) for m in native.messages], native.tools,
-            native.tool_choice, dict(step.settings or {}), 17.0 * self._scale,
-        )  # fmt: skip
+            native.seat,
+            native.number,
+            native.model,
+            [normalise_message(m) for m in native.messages],
+            native.tools,
+            native.tool_choice,
+            dict(step.settings or {}),
+            17.0 * self._scale,
+        )
         reply = self.sources[step.seat].ask(request, lambda exchange: log.exchange(native.number, exchange))
         log.reply(native.number, reply)
 
@@ -302,8 +280,12 @@ class Bench:
         folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="replaykit-"))
         self._path = Path(folder) / "probe.cassette.jsonl"
         header = dict.fromkeys(("panel", "fleet_digest", "created_at"), "probe")
-        header |= {k: {} for k in ("engine", "settings", "budget", "arm", "roster", "transports", "seeds", "created_by")}
-        self._switch.journal = self._stack.enter_context(self.subject.layer.journal(self._path, header | {"controls": "probe"}, redactor))
+        header |= {
+            k: {} for k in ("engine", "settings", "budget", "arm", "roster", "transports", "seeds", "created_by")
+        }
+        self._switch.journal = self._stack.enter_context(
+            self.subject.layer.journal(self._path, header | {"controls": "probe"}, redactor)
+        )
 
     def _cassette(self) -> dict | None:
         """Which spellings of the key the cassette holds."""
@@ -315,7 +297,12 @@ class Bench:
 
     def _connection(self, connection: Any) -> dict:
         closed = None if connection.closed_s is None else self._us(connection.closed_s)
-        return {"id": connection.id, "opened_us": self._us(connection.opened_s), "closed_us": closed, "closed_by": connection.closed_by}
+        return {
+            "id": connection.id,
+            "opened_us": self._us(connection.opened_s),
+            "closed_us": closed,
+            "closed_by": connection.closed_by,
+        }
 
     def _us(self, moment: float) -> int:
         return round((moment - self._began) * 1e6)
@@ -335,9 +322,22 @@ def plain_exchange(exchange: Exchange, canary: Canary, began_s: float) -> dict:
 
 
 _KEPT = (
-    "number", "connection", "case", "seat", "wire", "ordinal", "request_complete", "fully_written", "outcome", "status", "model",
-    "identity", "fault", "nonce", "problem",
-)  # fmt: skip
+    "number",
+    "connection",
+    "case",
+    "seat",
+    "wire",
+    "ordinal",
+    "request_complete",
+    "fully_written",
+    "outcome",
+    "status",
+    "model",
+    "identity",
+    "fault",
+    "nonce",
+    "problem",
+)
 
 
 def plain_bytes(data: bytes) -> Any:

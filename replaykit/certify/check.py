@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from replaykit.certify.finding import Failed, Finding, Unseen
-
 from replaykit.certify.probe import Probe
 from replaykit.certify.profile import Profile
 from replaykit.certify.views import Views, common

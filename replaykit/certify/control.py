@@ -1,4 +1,4 @@
-"""The control provider of a certification: cases by name, and a route for gateways that cannot keep a case's address."""
+"""The control provider of a certification: cases by name, and a route for gateways with one address."""
 
 from __future__ import annotations
 

@@ -52,20 +52,36 @@ class ScriptEngine:
         return _HASH, []
 
     def run(
-        self, domain: str, scenario_id: str, seed: int, models: SeatModels, ask: Callable[[SeatRequest], SeatReply], limits: Any = None
+        self,
+        domain: str,
+        scenario_id: str,
+        seed: int,
+        models: SeatModels,
+        ask: Callable[[SeatRequest], SeatReply],
+        limits: Any = None,
     ) -> EpisodeResult:
         """Play one episode."""
         return _Play(self._order(self._tools), scenario_id, seed, models, ask).result(scenario_id in self._judged)
 
     def _scenario(self, domain: str, id_: str) -> Scenario:
         judged = id_ in self._judged
-        return Scenario(domain, id_, ("DB", "NL_ASSERTION") if judged else ("DB",), ("It is done.",) if judged else (), (), (), _HASH)
+        return Scenario(
+            domain,
+            id_,
+            ("DB", "NL_ASSERTION") if judged else ("DB",),
+            ("It is done.",) if judged else (),
+            (),
+            (),
+            _HASH,
+        )
 
 
 class _Play:
     """One episode of the script."""
 
-    def __init__(self, tools: list, scenario: str, seed: int, models: SeatModels, ask: Callable[[SeatRequest], SeatReply]) -> None:
+    def __init__(
+        self, tools: list, scenario: str, seed: int, models: SeatModels, ask: Callable[[SeatRequest], SeatReply]
+    ) -> None:
         self._tools, self._seed, self._models, self._ask, self._count = tools, seed, models, ask, 0
         learner = {"role": "system", "content": "You are a service agent.\n<policy>\nBe kind.\n</policy>"}
         customer = {"role": "system", "content": f"You are customer {scenario}."}
@@ -83,9 +99,22 @@ class _Play:
         except TurnLost as end:
             lost, termination = end.turn, end.turn.termination or termination
         return EpisodeResult(
-            self._trajectory, termination, len(self._trajectory) - 1, 0, _HASH, _HASH, None, None, self._learner[1:], self._customer[1:],
-            [], lost, self._seed, self._diagnostics, {},
-        )  # fmt: skip
+            self._trajectory,
+            termination,
+            len(self._trajectory) - 1,
+            0,
+            _HASH,
+            _HASH,
+            None,
+            None,
+            self._learner[1:],
+            self._customer[1:],
+            [],
+            lost,
+            self._seed,
+            self._diagnostics,
+            {},
+        )
 
     def _turns(self) -> str:
         for _ in range(_TURNS):
@@ -104,7 +133,10 @@ class _Play:
     def _judge(self) -> None:
         import json
 
-        asked = [{"role": "system", "content": "Grade the outcome."}, {"role": "user", "content": "Outcomes: It is done."}]
+        asked = [
+            {"role": "system", "content": "Grade the outcome."},
+            {"role": "user", "content": "Outcomes: It is done."},
+        ]
         text = self._say("judge", asked, None)
         if json.loads(text or "{}").get("results", []) == []:
             self._diagnostics.append(Diagnostic("judge.all_true_default"))
@@ -117,7 +149,9 @@ class _Play:
         return self._ask(request).content or ""
 
 
-def queue(panels: Sequence[Any], work: Callable[[Any], Any], wall_s: float, clock: Callable[[], float] = time.monotonic) -> list[tuple[Any, Any]]:
+def queue(
+    panels: Sequence[Any], work: Callable[[Any], Any], wall_s: float, clock: Callable[[], float] = time.monotonic
+) -> list[tuple[Any, Any]]:
     """Work through panels in order; what cannot start before the wall stays in the list with None: incomplete.
 
     Returns:

@@ -110,7 +110,13 @@ def _judge_proxied(views: Views) -> None:
 def _redirected(check: str, probe: Probe, subject: Subject, context: Context) -> dict:
     with tripwire() as wire:
         steps = tuple(
-            Step(f"{status}-{place}", "learner", hello("learner"), fault=Fault("redirect", {"status": status, "target": target}), healthy=False)
+            Step(
+                f"{status}-{place}",
+                "learner",
+                hello("learner"),
+                fault=Fault("redirect", {"status": status, "target": target}),
+                healthy=False,
+            )
             for status in REDIRECTS
             for place, target in (("self", "self"), ("other", wire.origin))
         )
@@ -137,7 +143,13 @@ def _judge_redirected(views: Views) -> None:
 
 def _redirect_steps(profile: Profile) -> list[Probe]:
     named = tuple(
-        Step(f"{status}-{place}", "learner", hello("learner"), fault=Fault("redirect", {"status": status, "target": "self"}), healthy=False)
+        Step(
+            f"{status}-{place}",
+            "learner",
+            hello("learner"),
+            fault=Fault("redirect", {"status": status, "target": "self"}),
+            healthy=False,
+        )
         for status in REDIRECTS
         for place in ("self", "other")
     )
@@ -149,9 +161,14 @@ def _redirected_named(check: str, probe: Probe, subject: Subject, context: Conte
 
 
 def _echoes(profile: Profile) -> list[Probe]:
-    said = [("content", Fault("echo", {"place": "content"}), True), ("nested", Fault("echo", {"place": "nested"}), True)]
+    said = [
+        ("content", Fault("echo", {"place": "content"}), True),
+        ("nested", Fault("echo", {"place": "nested"}), True),
+    ]
     steps = [Step(f"echo-{n}", "learner", hello("learner", f"Echo {n}."), fault=f, healthy=h) for n, f, h in said]
-    steps.append(Step("echo-error", "learner", hello("learner", "Echo as error."), fault=Fault("echo_error"), healthy=False))
+    steps.append(
+        Step("echo-error", "learner", hello("learner", "Echo as error."), fault=Fault("echo_error"), healthy=False)
+    )
     return [Probe("echo", tuple(steps), {"record": True})]
 
 
@@ -185,13 +202,40 @@ def _echoed_at_all(views: Views) -> None:
 def checks() -> list[Check]:
     """C01 to C04."""
     return [
-        Check("C01", "each seat asks its own identity, and artefacts label the controls", "MUST", "seat",
-              ("seat_swapped", "wrong_model", "unlabelled"), _seats, _judge_seats),
-        Check("C02", "proxies of the environment are not used", "MUST", "transport", ("proxy_used",),
-              lambda p: [Probe("proxy", tuple(Step(s, s, hello(s)) for s in SEATS), perform=_proxied)], _judge_proxied),
-        Check("C03", "redirects are refused and the credential is not sent on", "MUST", "transport",
-              ("redirect_followed", "credential_resent", "redirect_unclassified"), _redirect_steps, _judge_redirected),
-        Check("C04", "the key stays in the header that carries it", "MUST", "transport",
-              ("key_in_request", "key_in_error", "key_in_reply", "key_in_cassette"), _echoes, _judge_echoes),
-    ]  # fmt: skip
-
+        Check(
+            "C01",
+            "each seat asks its own identity, and artefacts label the controls",
+            "MUST",
+            "seat",
+            ("seat_swapped", "wrong_model", "unlabelled"),
+            _seats,
+            _judge_seats,
+        ),
+        Check(
+            "C02",
+            "proxies of the environment are not used",
+            "MUST",
+            "transport",
+            ("proxy_used",),
+            lambda p: [Probe("proxy", tuple(Step(s, s, hello(s)) for s in SEATS), perform=_proxied)],
+            _judge_proxied,
+        ),
+        Check(
+            "C03",
+            "redirects are refused and the credential is not sent on",
+            "MUST",
+            "transport",
+            ("redirect_followed", "credential_resent", "redirect_unclassified"),
+            _redirect_steps,
+            _judge_redirected,
+        ),
+        Check(
+            "C04",
+            "the key stays in the header that carries it",
+            "MUST",
+            "transport",
+            ("key_in_request", "key_in_error", "key_in_reply", "key_in_cassette"),
+            _echoes,
+            _judge_echoes,
+        ),
+    ]

@@ -67,7 +67,9 @@ def sentinel_step(seat: str, settings: dict[str, Any], name: str) -> Step:
 def _parallel(profile: Profile) -> list[Probe]:
     interleaved = [sentinel_step(s, OWN[s], f"in-turn-{i}-{s}") for i in (1, 2) for s in SEATS]
     together = [
-        Step(f"together-{i}-{s}", s, hello(s, f"Together {i} {s}."), settings=dict(OWN[s]), group="together") for i in (1, 2) for s in SEATS
+        Step(f"together-{i}-{s}", s, hello(s, f"Together {i} {s}."), settings=dict(OWN[s]), group="together")
+        for i in (1, 2)
+        for s in SEATS
     ]
     return [Probe("seats", (*interleaved, *together))]
 
@@ -81,7 +83,14 @@ def _judge_parallel(views: Views) -> None:
 
 
 def _retried(profile: Profile) -> list[Probe]:
-    failing = Step("failing", "learner", hello("learner", "First a 500."), tools=[tool("get_a")], fault=Fault("status", {"status": 500}), healthy=False)
+    failing = Step(
+        "failing",
+        "learner",
+        hello("learner", "First a 500."),
+        tools=[tool("get_a")],
+        fault=Fault("status", {"status": 500}),
+        healthy=False,
+    )
     return [Probe("retry", (failing, Step("after", "learner", hello("learner", "Then well."), tools=[tool("get_a")])))]
 
 
@@ -95,8 +104,15 @@ def _judge_retried(views: Views) -> None:
 
 def served_steps(seat: str = "learner", messages: list[dict] | None = None) -> list[Step]:
     """Requests whose replies claim another model, an empty one, none."""
-    replies = [("other", Reply("Served.", served_model=OTHER_MODEL)), ("empty", Reply("Served.", served_model="")), ("missing", Reply("Served.", omit=("model",)))]
-    return [Step(f"served-{name}", seat, messages or hello(seat, f"Who are you, {name}?"), fault=says(reply)) for name, reply in replies]
+    replies = [
+        ("other", Reply("Served.", served_model=OTHER_MODEL)),
+        ("empty", Reply("Served.", served_model="")),
+        ("missing", Reply("Served.", omit=("model",))),
+    ]
+    return [
+        Step(f"served-{name}", seat, messages or hello(seat, f"Who are you, {name}?"), fault=says(reply))
+        for name, reply in replies
+    ]
 
 
 def served_truly(seen: Seen) -> None:
@@ -107,14 +123,18 @@ def served_truly(seen: Seen) -> None:
     """
     claimed = {"served-other": (OTHER_MODEL,), "served-empty": ("", None), "served-missing": (None,)}[seen.step.name]
     if seen.reply is not None and seen.reply.model not in claimed:
-        raise Failed("model_overwritten", f"{seen.step.name}: {seen.reply.model!r} where the provider said {claimed[0]!r}")
+        raise Failed(
+            "model_overwritten", f"{seen.step.name}: {seen.reply.model!r} where the provider said {claimed[0]!r}"
+        )
     seen.only()
 
 
 def unsupported_steps(messages: list[dict]) -> list[Step]:
     """A setting no wire carries, which must be refused before sending, and its accept twin."""
     settings = {"temperature": 0.0, "max_output_tokens": 64}
-    refused = Step("unsupported", "learner", messages, settings=settings | {UNKNOWN: 5}, healthy=False, expect="refused")
+    refused = Step(
+        "unsupported", "learner", messages, settings=settings | {UNKNOWN: 5}, healthy=False, expect="refused"
+    )
     return [refused, Step("supported", "learner", messages, settings=settings)]
 
 
@@ -165,17 +185,57 @@ def _panel_served(views: Any) -> None:
 def checks() -> list[Check]:
     """C05 to C11."""
     return [
-        Check("C05", "each setting of a panel is on the wire, with its type and value", "MUST", "panel",
-              ("setting_missing", "setting_changed", "undeclared_setting"), judge_panel=_panel_settings),
-        Check("C06", "settings whose value is false in Python are on the wire", "MUST", "panel",
-              ("falsy_setting_missing",), judge_panel=_panel_falsy),
-        Check("C07", "a setting that the wire cannot carry is refused or declared, never dropped in silence", "MUST", "panel",
-              ("silent_drop", "sent_unsupported", "refusal_unclassified"), judge_panel=_panel_unsupported),
-        Check("C08", "nothing undeclared is on the wire", "MUST", "panel", ("undeclared_key",), judge_panel=_panel_members),
-        Check("C09", "each seat is asked with its own settings, in turn and at the same time", "MUST", "seat",
-              ("settings_crossed",), _parallel, _judge_parallel),
-        Check("C10", "a further attempt repeats the same bytes; the built-in transports make none", "MUST", "transport",
-              ("retry_body_differs", "retried"), _retried, _judge_retried),
-        Check("C11", "the served model is reported as the provider named it", "MUST", "panel",
-              ("model_overwritten",), judge_panel=_panel_served),
-    ]  # fmt: skip
+        Check(
+            "C05",
+            "each setting of a panel is on the wire, with its type and value",
+            "MUST",
+            "panel",
+            ("setting_missing", "setting_changed", "undeclared_setting"),
+            judge_panel=_panel_settings,
+        ),
+        Check(
+            "C06",
+            "settings whose value is false in Python are on the wire",
+            "MUST",
+            "panel",
+            ("falsy_setting_missing",),
+            judge_panel=_panel_falsy,
+        ),
+        Check(
+            "C07",
+            "a setting that the wire cannot carry is refused or declared, never dropped in silence",
+            "MUST",
+            "panel",
+            ("silent_drop", "sent_unsupported", "refusal_unclassified"),
+            judge_panel=_panel_unsupported,
+        ),
+        Check(
+            "C08", "nothing undeclared is on the wire", "MUST", "panel", ("undeclared_key",), judge_panel=_panel_members
+        ),
+        Check(
+            "C09",
+            "each seat is asked with its own settings, in turn and at the same time",
+            "MUST",
+            "seat",
+            ("settings_crossed",),
+            _parallel,
+            _judge_parallel,
+        ),
+        Check(
+            "C10",
+            "a further attempt repeats the same bytes; the built-in transports make none",
+            "MUST",
+            "transport",
+            ("retry_body_differs", "retried"),
+            _retried,
+            _judge_retried,
+        ),
+        Check(
+            "C11",
+            "the served model is reported as the provider named it",
+            "MUST",
+            "panel",
+            ("model_overwritten",),
+            judge_panel=_panel_served,
+        ),
+    ]

@@ -49,7 +49,10 @@ def full_history() -> list[dict]:
         text("system", SYSTEM["learner"] + " " + ODD),
         text("assistant", GREETING),
         text("user", ODD),
-        calling([call("call_a", "get_x", '{"key": "\\u00e9 a"}'), call("call_b", "get_y", '{"key": "b", "n": 1.0}')], "Looking."),
+        calling(
+            [call("call_a", "get_x", '{"key": "\\u00e9 a"}'), call("call_b", "get_y", '{"key": "b", "n": 1.0}')],
+            "Looking.",
+        ),
         result("call_a", ODD),
         result("call_b", "second"),
         text("user", "  and then?  "),
@@ -58,7 +61,12 @@ def full_history() -> list[dict]:
 
 
 def _histories(profile: Profile) -> list[Probe]:
-    customer = [text("system", SYSTEM["customer"]), text("user", ODD), text("assistant", ODD), text("user", "Goodbye " + ODD)]
+    customer = [
+        text("system", SYSTEM["customer"]),
+        text("user", ODD),
+        text("assistant", ODD),
+        text("user", "Goodbye " + ODD),
+    ]
     judge = [text("system", SYSTEM["judge"]), text("user", ODD)]
     named = (("learner", full_history(), TOOLS), ("customer", customer, None), ("judge", judge, None))
     return [Probe("roles", tuple(Step(seat, seat, messages, tools=tools) for seat, messages, tools in named))]
@@ -76,7 +84,11 @@ def growing(turns: int) -> list[list[dict]]:
     for i in range(turns):
         history = [*history, text("user", f"Question {i}?")]
         if i % 3 == 2:
-            history = [*history, calling([call(f"call_{i}", "get_x", '{"key": "k"}')]), result(f"call_{i}", f"value {i}")]
+            history = [
+                *history,
+                calling([call(f"call_{i}", "get_x", '{"key": "k"}')]),
+                result(f"call_{i}", f"value {i}"),
+            ]
         found.append(history)
         history = [*history, text("assistant", f"Answer {i}.")]
     return found
@@ -100,7 +112,12 @@ def _empty_contents(profile: Profile) -> list[Probe]:
     turn = [calling([call("call_a", "get_x", '{"key": "a"}')]), result("call_a", ""), text("user", "And?")]
     again = [*turn, calling([call("call_b", "get_x", '{"key": "b"}')]), result("call_b", ""), text("user", "So?")]
     start = [text("system", SYSTEM["learner"]), text("assistant", GREETING), text("user", "Look.")]
-    return [Probe("null", (Step("one", "learner", start + turn, tools=TOOLS), Step("two", "learner", start + again, tools=TOOLS)))]
+    return [
+        Probe(
+            "null",
+            (Step("one", "learner", start + turn, tools=TOOLS), Step("two", "learner", start + again, tools=TOOLS)),
+        )
+    ]
 
 
 def _judge_empty(views: Views) -> None:
@@ -132,12 +149,17 @@ def _pairs(profile: Profile) -> list[Probe]:
     start = [text("system", SYSTEM["learner"]), text("user", "Look.")]
     turn = calling([call("call_a", "get_x", '{"key": "a"}'), call("call_b", "get_y", '{"key": "b"}')])
     a, b, end = result("call_a", "A"), result("call_b", "B"), text("user", "And?")
-    return [Probe("pairs", (
-        Step("in-order", "learner", [*start, turn, a, b, end], tools=TOOLS),
-        Step("swapped", "learner", [*start, turn, b, a, end], tools=TOOLS, healthy=False, expect="refused"),
-        Step("missing", "learner", [*start, turn, a, end], tools=TOOLS, healthy=False, expect="refused"),
-        Step("orphan", "learner", [*start, a, end], tools=TOOLS, healthy=False, expect="refused"),
-    ))]  # fmt: skip
+    return [
+        Probe(
+            "pairs",
+            (
+                Step("in-order", "learner", [*start, turn, a, b, end], tools=TOOLS),
+                Step("swapped", "learner", [*start, turn, b, a, end], tools=TOOLS, healthy=False, expect="refused"),
+                Step("missing", "learner", [*start, turn, a, end], tools=TOOLS, healthy=False, expect="refused"),
+                Step("orphan", "learner", [*start, a, end], tools=TOOLS, healthy=False, expect="refused"),
+            ),
+        )
+    ]
 
 
 def _judge_pairs(views: Views) -> None:
@@ -155,7 +177,12 @@ def _judge_pairs(views: Views) -> None:
 
 
 def _flipped(profile: Profile) -> list[Probe]:
-    second = [text("system", SYSTEM["customer"]), text("user", GREETING), text("assistant", "My own words."), text("user", "The agent's words.")]
+    second = [
+        text("system", SYSTEM["customer"]),
+        text("user", GREETING),
+        text("assistant", "My own words."),
+        text("user", "The agent's words."),
+    ]
     return [Probe("second-turn", (Step("customer", "customer", second), Step("first", "customer", second[:2])))]
 
 
@@ -169,7 +196,10 @@ def _judge_flipped(views: Views) -> None:
 
 
 def _stopping(profile: Profile) -> list[Probe]:
-    steps = [Step(f"stop-{i}", "customer", hello("customer", f"Stop {i}."), fault=says(Reply(stop))) for i, stop in enumerate(STOPS)]
+    steps = [
+        Step(f"stop-{i}", "customer", hello("customer", f"Stop {i}."), fault=says(Reply(stop)))
+        for i, stop in enumerate(STOPS)
+    ]
     return [Probe("stops", (*steps, Step("judge-after", "judge", hello("judge", "Grade."))))]
 
 
@@ -188,7 +218,10 @@ def _large(profile: Profile) -> list[Probe]:
     big = "x\u00e9" * (512 * 1024)
     start = [text("system", SYSTEM["learner"]), text("user", "Look.")]
     one = [*start, calling([call("call_a", "get_x", '{"key": "a"}')]), result("call_a", big)]
-    many = [*start, *(m for i in range(100) for m in (text("assistant", f"Answer {i}."), text("user", f"Question {i}?")))]
+    many = [
+        *start,
+        *(m for i in range(100) for m in (text("assistant", f"Answer {i}."), text("user", f"Question {i}?"))),
+    ]
     return [Probe("large", (Step("one-mebibyte", "learner", one, tools=TOOLS), Step("two-hundred", "learner", many)))]
 
 
@@ -200,16 +233,67 @@ def _judge_large(views: Views) -> None:
 def checks() -> list[Check]:
     """C12 to C18."""
     return [
-        Check("C12", "a history arrives whole: count, order, roles and exact texts", "MUST", "seat",
-              ("history_changed", "roles_changed"), _histories, _judge_histories),
-        Check("C13", "each turn's history begins with that of the turn before", "MUST", "seat",
-              ("history_not_kept",), _conversation, _judge_conversation),
-        Check("C14", "no content and empty content have one declared form", "MUST", "seat",
-              ("null_as_text", "null_form", "history_changed"), _empty_contents, _judge_empty),
-        Check("C15", "every result follows its call, or nothing is sent", "MUST", "seat",
-              ("bad_pairing_sent", "pairing_unclassified", "ids_renumbered"), _pairs, _judge_pairs),
-        Check("C16", "the customer's roles arrive as tau2 flipped them", "MUST", "seat", ("roles_flipped",), _flipped, _judge_flipped),
-        Check("C17", "the customer's stop arrives byte for byte, and nobody but the judge is asked afterwards", "MUST", "seat",
-              ("stop_token_changed", "extra_request"), _stopping, _judge_stopping),
-        Check("C18", "large results and long histories are not cut", "SHOULD", "transport", ("truncated",), _large, _judge_large),
-    ]  # fmt: skip
+        Check(
+            "C12",
+            "a history arrives whole: count, order, roles and exact texts",
+            "MUST",
+            "seat",
+            ("history_changed", "roles_changed"),
+            _histories,
+            _judge_histories,
+        ),
+        Check(
+            "C13",
+            "each turn's history begins with that of the turn before",
+            "MUST",
+            "seat",
+            ("history_not_kept",),
+            _conversation,
+            _judge_conversation,
+        ),
+        Check(
+            "C14",
+            "no content and empty content have one declared form",
+            "MUST",
+            "seat",
+            ("null_as_text", "null_form", "history_changed"),
+            _empty_contents,
+            _judge_empty,
+        ),
+        Check(
+            "C15",
+            "every result follows its call, or nothing is sent",
+            "MUST",
+            "seat",
+            ("bad_pairing_sent", "pairing_unclassified", "ids_renumbered"),
+            _pairs,
+            _judge_pairs,
+        ),
+        Check(
+            "C16",
+            "the customer's roles arrive as tau2 flipped them",
+            "MUST",
+            "seat",
+            ("roles_flipped",),
+            _flipped,
+            _judge_flipped,
+        ),
+        Check(
+            "C17",
+            "the customer's stop arrives byte for byte, and nobody but the judge is asked afterwards",
+            "MUST",
+            "seat",
+            ("stop_token_changed", "extra_request"),
+            _stopping,
+            _judge_stopping,
+        ),
+        Check(
+            "C18",
+            "large results and long histories are not cut",
+            "SHOULD",
+            "transport",
+            ("truncated",),
+            _large,
+            _judge_large,
+        ),
+    ]

@@ -10,7 +10,7 @@ from replaykit.certify import reading
 from replaykit.certify.check import Check
 from replaykit.certify.family_c import TOOLS, same_history
 from replaykit.certify.finding import Failed, Unseen
-from replaykit.certify.probe import SYSTEM, Probe, Step, call, calling, calls_back, hello, result, says, text, tool
+from replaykit.certify.probe import Probe, Step, call, calling, calls_back, hello, result, says, text, tool
 from replaykit.certify.profile import Profile
 from replaykit.certify.views import Seen, Views
 from replaykit.controls.replies import Call, Reply
@@ -27,7 +27,10 @@ SYNTHETIC = {
             "properties": {
                 "zulu": {"$ref": "#/$defs/leaf"},
                 "alpha": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
-                "deep": {"type": "object", "properties": {"x": {"type": "object", "properties": {"y": {"type": "number", "default": 0.0}}}}},
+                "deep": {
+                    "type": "object",
+                    "properties": {"x": {"type": "object", "properties": {"y": {"type": "number", "default": 0.0}}}},
+                },
             },
             "required": ["zulu"],
         },
@@ -42,9 +45,14 @@ ARGUMENTS = (
     json.dumps({"blob": "k" * 10_000}),
 )
 BROKEN = (
-    ("empty", ""), ("null", "null"), ("list", "[1]"), ("two", '{"a":1}{"a":2}'), ("double", '"{\\"a\\": 1}"'),
-    ("cut", '{"a": 1'), ("words", "a = 1"),
-)  # fmt: skip
+    ("empty", ""),
+    ("null", "null"),
+    ("list", "[1]"),
+    ("two", '{"a":1}{"a":2}'),
+    ("double", '"{\\"a\\": 1}"'),
+    ("cut", '{"a": 1'),
+    ("words", "a = 1"),
+)
 NATIVE = (("duplicate", '{"a": 1, "a": 2}'), ("nan", '{"a": NaN}'))
 IDS = ("call_1", "functions.x:0", "i" * 40)
 
@@ -77,13 +85,18 @@ def _panel_tools(views: Any) -> None:
 
 
 def _choices(profile: Profile) -> list[Probe]:
-    return [Probe("choices", (
-        Step("without", "learner", hello("learner")),
-        Step("with", "learner", hello("learner"), tools=TOOLS),
-        Step("none", "learner", hello("learner"), tools=TOOLS, tool_choice="none"),
-        Step("customer", "customer", hello("customer")),
-        Step("judge", "judge", hello("judge")),
-    ))]  # fmt: skip
+    return [
+        Probe(
+            "choices",
+            (
+                Step("without", "learner", hello("learner")),
+                Step("with", "learner", hello("learner"), tools=TOOLS),
+                Step("none", "learner", hello("learner"), tools=TOOLS, tool_choice="none"),
+                Step("customer", "customer", hello("customer")),
+                Step("judge", "judge", hello("judge")),
+            ),
+        )
+    ]
 
 
 def _choice(body: dict, wire: str) -> str | None:
@@ -105,13 +118,23 @@ def _judge_choices(views: Views) -> None:
 
 def _redundant(profile: Profile) -> list[Probe]:
     def history(outer: str | None) -> list[dict]:
-        return [*hello("learner"), calling([call("call_a", "get_x", '{"key": "a"}', outer)]), result("call_a", "A"), text("user", "So?")]
+        return [
+            *hello("learner"),
+            calling([call("call_a", "get_x", '{"key": "a"}', outer)]),
+            result("call_a", "A"),
+            text("user", "So?"),
+        ]
 
-    return [Probe("names", (
-        Step("equal", "learner", history(None), tools=TOOLS),
-        Step("unequal", "learner", history("get_y"), tools=TOOLS, healthy=False, expect="refused"),
-        Step("empty-outer", "learner", history(""), tools=TOOLS, healthy=False, expect="refused"),
-    ))]  # fmt: skip
+    return [
+        Probe(
+            "names",
+            (
+                Step("equal", "learner", history(None), tools=TOOLS),
+                Step("unequal", "learner", history("get_y"), tools=TOOLS, healthy=False, expect="refused"),
+                Step("empty-outer", "learner", history(""), tools=TOOLS, healthy=False, expect="refused"),
+            ),
+        )
+    ]
 
 
 def _judge_redundant(views: Views) -> None:
@@ -134,7 +157,13 @@ def _exact_names(profile: Profile) -> list[Probe]:
 
 
 def _called(name: str, function: str, offered: list[dict]) -> Step:
-    return Step(name, "learner", hello("learner", f"Call {name}."), tools=offered, fault=calls_back(Call(f"call_{name}", function, '{"key": "k"}')))
+    return Step(
+        name,
+        "learner",
+        hello("learner", f"Call {name}."),
+        tools=offered,
+        fault=calls_back(Call(f"call_{name}", function, '{"key": "k"}')),
+    )
 
 
 def _judge_exact(views: Views) -> None:
@@ -159,10 +188,21 @@ def _judge_odd(views: Views) -> None:
 
 
 def _arguments(profile: Profile) -> list[Probe]:
-    return [Probe("kinds", tuple(
-        Step(f"arguments-{i}", "learner", hello("learner", f"Arguments {i}."), tools=TOOLS, fault=calls_back(Call(f"call_{i}", "get_x", a)))
-        for i, a in enumerate(ARGUMENTS)
-    ))]  # fmt: skip
+    return [
+        Probe(
+            "kinds",
+            tuple(
+                Step(
+                    f"arguments-{i}",
+                    "learner",
+                    hello("learner", f"Arguments {i}."),
+                    tools=TOOLS,
+                    fault=calls_back(Call(f"call_{i}", "get_x", a)),
+                )
+                for i, a in enumerate(ARGUMENTS)
+            ),
+        )
+    ]
 
 
 def _judge_arguments(views: Views) -> None:
@@ -178,7 +218,14 @@ def _judge_arguments(views: Views) -> None:
 
 def _broken(profile: Profile) -> list[Probe]:
     steps = [
-        Step(f"broken-{name}", "learner", hello("learner", f"Broken {name}."), tools=TOOLS, fault=calls_back(Call(f"call_{i}", "get_x", a)), healthy=False)
+        Step(
+            f"broken-{name}",
+            "learner",
+            hello("learner", f"Broken {name}."),
+            tools=TOOLS,
+            fault=calls_back(Call(f"call_{i}", "get_x", a)),
+            healthy=False,
+        )
         for i, (name, a) in enumerate((*BROKEN, *NATIVE))
     ]
     return [Probe("broken", tuple(steps))]
@@ -205,7 +252,15 @@ def _nothing_asked(name: str, calls: tuple, profile: Profile) -> bool:
 
 def _several(profile: Profile) -> list[Probe]:
     two = (Call("call_a", "get_x", '{"key": "a"}'), Call("call_b", "get_x", '{"key": "b"}'))
-    steps = [Step("two-calls", "learner", hello("learner", "Both."), tools=TOOLS, fault=calls_back(*two, content="I look twice."))]
+    steps = [
+        Step(
+            "two-calls",
+            "learner",
+            hello("learner", "Both."),
+            tools=TOOLS,
+            fault=calls_back(*two, content="I look twice."),
+        )
+    ]
     if profile.wire in ("openai-chat", "gemini-generate"):
         choices = Reply("First choice.", alternatives=(Reply("Second choice."),))
         steps.append(Step("two-choices", "learner", hello("learner", "Choose."), fault=says(choices), healthy=False))
@@ -231,7 +286,9 @@ def _ids(profile: Profile) -> list[Probe]:
     steps = []
     for i, id_ in enumerate(IDS):
         asked = hello("learner", f"Id {i}.")
-        steps.append(Step(f"given-{i}", "learner", asked, tools=TOOLS, fault=calls_back(Call(id_, "get_x", '{"key": "k"}'))))
+        steps.append(
+            Step(f"given-{i}", "learner", asked, tools=TOOLS, fault=calls_back(Call(id_, "get_x", '{"key": "k"}')))
+        )
         follow = [*asked, calling([call(id_, "get_x", '{"key": "k"}')]), result(id_, f"value {i}")]
         steps.append(Step(f"returned-{i}", "learner", follow, tools=TOOLS))
     twice = (Call("same", "get_x", '{"key": "a"}'), Call("same", "get_y", '{"key": "b"}'))
@@ -257,19 +314,76 @@ def _judge_ids(views: Views) -> None:
 def checks() -> list[Check]:
     """C19 to C27."""
     return [
-        Check("C19", "the panel's tools arrive whole and in order", "MUST", "panel",
-              ("tools_changed", "tool_order", "schema_changed", "schema_key_order"), judge_panel=_panel_tools),
-        Check("C20", "no tools means no member, and a choice comes only with tools", "MUST", "seat",
-              ("tools_without_tools", "tool_choice"), _choices, _judge_choices),
-        Check("C21", "two names of a call that disagree are refused before any normalisation", "MUST", "seat",
-              ("mismatch_sent", "mismatch_unclassified", "undeclared_rewrite"), _redundant, _judge_redundant),
-        Check("C22", "tool names are delivered byte for byte", "MUST", "seat", ("name_changed",), _exact_names, _judge_exact),
-        Check("C23", "names that were not offered are never repaired", "MUST", "seat", ("name_repaired",), _odd_names, _judge_odd),
-        Check("C24", "arguments keep their values, kinds and text", "MUST", "seat",
-              ("argument_changed", "argument_text_changed"), _arguments, _judge_arguments),
-        Check("C25", "broken arguments are classified, never repaired and never asked for again", "MUST", "seat",
-              ("arguments_altered", "broken_accepted", "broken_unclassified", "retried"), _broken, _judge_broken),
-        Check("C26", "several calls and a text beside them all arrive; a second choice is refused", "MUST", "seat",
-              ("calls_changed", "text_lost", "choices_merged"), _several, _judge_several),
+        Check(
+            "C19",
+            "the panel's tools arrive whole and in order",
+            "MUST",
+            "panel",
+            ("tools_changed", "tool_order", "schema_changed", "schema_key_order"),
+            judge_panel=_panel_tools,
+        ),
+        Check(
+            "C20",
+            "no tools means no member, and a choice comes only with tools",
+            "MUST",
+            "seat",
+            ("tools_without_tools", "tool_choice"),
+            _choices,
+            _judge_choices,
+        ),
+        Check(
+            "C21",
+            "two names of a call that disagree are refused before any normalisation",
+            "MUST",
+            "seat",
+            ("mismatch_sent", "mismatch_unclassified", "undeclared_rewrite"),
+            _redundant,
+            _judge_redundant,
+        ),
+        Check(
+            "C22",
+            "tool names are delivered byte for byte",
+            "MUST",
+            "seat",
+            ("name_changed",),
+            _exact_names,
+            _judge_exact,
+        ),
+        Check(
+            "C23",
+            "names that were not offered are never repaired",
+            "MUST",
+            "seat",
+            ("name_repaired",),
+            _odd_names,
+            _judge_odd,
+        ),
+        Check(
+            "C24",
+            "arguments keep their values, kinds and text",
+            "MUST",
+            "seat",
+            ("argument_changed", "argument_text_changed"),
+            _arguments,
+            _judge_arguments,
+        ),
+        Check(
+            "C25",
+            "broken arguments are classified, never repaired and never asked for again",
+            "MUST",
+            "seat",
+            ("arguments_altered", "broken_accepted", "broken_unclassified", "retried"),
+            _broken,
+            _judge_broken,
+        ),
+        Check(
+            "C26",
+            "several calls and a text beside them all arrive; a second choice is refused",
+            "MUST",
+            "seat",
+            ("calls_changed", "text_lost", "choices_merged"),
+            _several,
+            _judge_several,
+        ),
         Check("C27", "ids of calls come back as they were given", "MUST", "seat", ("ids_changed",), _ids, _judge_ids),
-    ]  # fmt: skip
+    ]

@@ -13,9 +13,29 @@ from replaykit.controls.faults import STATUSES, Fault
 from replaykit.controls.replies import Call, Reply
 from replaykit.seats import SEATS
 
-FAILED = ("malformed", "status", "overloaded", "unreachable", "rate_limit", "auth", "context_overflow", "capability", "deadline")
+FAILED = (
+    "malformed",
+    "status",
+    "overloaded",
+    "unreachable",
+    "rate_limit",
+    "auth",
+    "context_overflow",
+    "capability",
+    "deadline",
+)
 UNKNOWN_FINISH = "shrugged"
-BODIES = ("error_under_200", "html", "empty_body", "wrong_type", "invalid_utf8", "gzip_lie", "byte_order_mark", "event_stream", "cut_json")
+BODIES = (
+    "error_under_200",
+    "html",
+    "empty_body",
+    "wrong_type",
+    "invalid_utf8",
+    "gzip_lie",
+    "byte_order_mark",
+    "event_stream",
+    "cut_json",
+)
 BROKEN = ("wrong_length", "reset_before_headers", "reset_mid_body", "unterminated_chunks", "close_after_headers")
 PARALLEL = 8
 RETRY_AFTER = (("seconds", "1"), ("zero", "0"), ("hour", "3600"), ("garbage", "soon"))
@@ -28,12 +48,17 @@ def _faulty(name: str, fault: Fault, seat: str = "learner", **more: Any) -> Step
 def _cut_off(profile: Profile) -> list[Probe]:
     call = Call("call_a", "get_x", '{"key": "a')
     tools = [tool("get_x")]
-    return [Probe("finish", (
-        _faulty("length-text", says(Reply("Half a sent", finish_reason="length"))),
-        _faulty("length-call", says(Reply(None, (call,), finish_reason="length")), tools=tools),
-        _faulty("unknown", says(Reply("A whole sentence.", finish_reason=UNKNOWN_FINISH))),
-        _faulty("missing", says(Reply("A whole sentence.", omit=("finish",)))),
-    ))]  # fmt: skip
+    return [
+        Probe(
+            "finish",
+            (
+                _faulty("length-text", says(Reply("Half a sent", finish_reason="length"))),
+                _faulty("length-call", says(Reply(None, (call,), finish_reason="length")), tools=tools),
+                _faulty("unknown", says(Reply("A whole sentence.", finish_reason=UNKNOWN_FINISH))),
+                _faulty("missing", says(Reply("A whole sentence.", omit=("finish",)))),
+            ),
+        )
+    ]
 
 
 def _judge_cut_off(views: Views) -> None:
@@ -46,9 +71,12 @@ def _judge_cut_off(views: Views) -> None:
 
 
 EMPTY = (
-    ("null", Reply(None)), ("nothing", Reply("")), ("blanks", Reply("  \n ")), ("no-choice", Reply(None, empty=True)),
+    ("null", Reply(None)),
+    ("nothing", Reply("")),
+    ("blanks", Reply("  \n ")),
+    ("no-choice", Reply(None, empty=True)),
     ("reasoning", Reply(None, reasoning="Hm, let me think.")),
-)  # fmt: skip
+)
 
 
 def _empties(profile: Profile) -> list[Probe]:
@@ -80,7 +108,10 @@ def _judge_malformed(views: Views) -> None:
 
 
 def _broken(profile: Profile) -> list[Probe]:
-    pairs = [(_faulty(kind, Fault(kind)), Step(f"after-{kind}", "learner", hello("learner", f"After {kind}."))) for kind in BROKEN]
+    pairs = [
+        (_faulty(kind, Fault(kind)), Step(f"after-{kind}", "learner", hello("learner", f"After {kind}.")))
+        for kind in BROKEN
+    ]
     return [Probe("connections", tuple(step for pair in pairs for step in pair), {"scaled": True})]
 
 
@@ -108,11 +139,13 @@ def _judge_statuses(views: Views) -> None:
 
 
 def _waits(profile: Profile) -> list[Probe]:
-    steps = [_faulty(f"wait-{name}", Fault("status", {"status": 429, "retry_after": value})) for name, value in RETRY_AFTER]
+    steps = [
+        _faulty(f"wait-{name}", Fault("status", {"status": 429, "retry_after": value})) for name, value in RETRY_AFTER
+    ]
     steps.append(_faulty("wait-date", Fault("status", {"status": 429, "retry_after_date_s": 2.0})))
     # A transport that retries meets the same answer again, so that the gap before every retry is seen.
     again = [Fault("status", {"status": 429, "retry_after": "1"})] * 3
-    return [Probe("waits", tuple([*steps, *(_faulty(f"again-{i}", f) for i, f in enumerate(again))]))]
+    return [Probe("waits", (*steps, *(_faulty(f"again-{i}", f) for i, f in enumerate(again))))]
 
 
 def _judge_waits(views: Views) -> None:
@@ -133,7 +166,15 @@ def _judge_waits(views: Views) -> None:
 
 
 def _first_attempt(profile: Profile) -> list[Probe]:
-    return [Probe("first", (_faulty("failing", Fault("status", {"status": 500})), Step("after", "learner", hello("learner", "Then well."))))]
+    return [
+        Probe(
+            "first",
+            (
+                _faulty("failing", Fault("status", {"status": 500})),
+                Step("after", "learner", hello("learner", "Then well.")),
+            ),
+        )
+    ]
 
 
 def _judge_first_attempt(views: Views) -> None:
@@ -162,20 +203,25 @@ def _judge_twice(views: Views) -> None:
 
 
 STREAMS = {
-    "whole": 'data: {"id":"x","choices":[{"index":0,"delta":{"role":"assistant","content":"Half"}}]}\n\ndata: [DONE]\n\n',
+    "whole": 'data: {"id":"x","choices":[{"index":0,"delta":{"content":"Half"}}]}\n\ndata: [DONE]\n\n',
     "no-end": 'data: {"id":"x","choices":[{"index":0,"delta":{"content":"Half"}}]}\r\n\r\n',
     "comments": ': keep-alive\n\ndata: {"id":"x","choices":[{"delta":{"content":"Half"}}]}\n\ndata: {broken\n\n',
 }
 
 
 def _streams(profile: Profile) -> list[Probe]:
-    raw = [_faulty(f"stream-{n}", Fault("raw", {"body": t, "content_type": "text/event-stream"})) for n, t in STREAMS.items()]
+    raw = [
+        _faulty(f"stream-{n}", Fault("raw", {"body": t, "content_type": "text/event-stream"}))
+        for n, t in STREAMS.items()
+    ]
     return [Probe("streams", (_faulty("stream-reply", Fault("event_stream")), *raw))]
 
 
 def _judge_streams(views: Views) -> None:
     if views.profile.streaming:
-        raise Unseen("the control provider offers no streams, so a transport that declares them cannot be seen to read one")
+        raise Unseen(
+            "the control provider offers no streams, so a transport that declares them cannot be seen to read one"
+        )
     for seen in views.steps:
         if seen.only().body.get("stream"):
             raise Failed("stream_asked", seen.step.name)
@@ -187,11 +233,16 @@ def _judge_streams(views: Views) -> None:
 
 def _crowd(profile: Profile) -> list[Probe]:
     steps = [
-        Step(f"caller-{i}", SEATS[i % 2], hello(SEATS[i % 2], f"I am caller {i}."), group="crowd",
-             fault=Fault("late", {"headers_s": 0.03 * (PARALLEL - i), "body_s": 0.03 * (PARALLEL - i)}),
-             settings={"temperature": 0.0, "max_output_tokens": 100 + i})
+        Step(
+            f"caller-{i}",
+            SEATS[i % 2],
+            hello(SEATS[i % 2], f"I am caller {i}."),
+            group="crowd",
+            fault=Fault("late", {"headers_s": 0.03 * (PARALLEL - i), "body_s": 0.03 * (PARALLEL - i)}),
+            settings={"temperature": 0.0, "max_output_tokens": 100 + i},
+        )
         for i in range(PARALLEL)
-    ]  # fmt: skip
+    ]
     return [Probe("crowd", tuple(steps))]
 
 
@@ -220,22 +271,86 @@ def described(seen: Seen) -> str:
 def checks() -> list[Check]:
     """C28 to C37."""
     return [
-        Check("C28", "what was cut off is never a plain answer, and no finish is invented", "MUST", "seat",
-              ("incomplete_as_answer", "finish_invented"), _cut_off, _judge_cut_off),
-        Check("C29", "an empty answer is no answer, at the seat that gave it", "MUST", "seat",
-              ("empty_as_answer", "refusal_as_answer"), _empties, _judge_empties),
-        Check("C30", "bodies that are no reply never become content", "MUST", "transport",
-              ("error_as_content", "malformed_unclassified"), _malformed, _judge_malformed),
-        Check("C31", "broken connections give no partial answer and harm no later call", "MUST", "transport",
-              ("partial_accepted", "poisoned", "break_unclassified"), _broken, _judge_broken),
-        Check("C32", "each error status has one attempt and keeps its name", "MUST", "transport",
-              ("retried", "status_unnamed"), _statuses, _judge_statuses),
-        Check("C33", "what Retry-After asks is honoured or nothing is sent again", "MUST", "transport",
-              ("retried_early", "wait_unclassified", "wait_unreported", "slept"), _waits, _judge_waits),
-        Check("C34", "a failed first attempt stays in the evidence", "MUST", "transport",
-              ("first_attempt_hidden",), _first_attempt, _judge_first_attempt),
+        Check(
+            "C28",
+            "what was cut off is never a plain answer, and no finish is invented",
+            "MUST",
+            "seat",
+            ("incomplete_as_answer", "finish_invented"),
+            _cut_off,
+            _judge_cut_off,
+        ),
+        Check(
+            "C29",
+            "an empty answer is no answer, at the seat that gave it",
+            "MUST",
+            "seat",
+            ("empty_as_answer", "refusal_as_answer"),
+            _empties,
+            _judge_empties,
+        ),
+        Check(
+            "C30",
+            "bodies that are no reply never become content",
+            "MUST",
+            "transport",
+            ("error_as_content", "malformed_unclassified"),
+            _malformed,
+            _judge_malformed,
+        ),
+        Check(
+            "C31",
+            "broken connections give no partial answer and harm no later call",
+            "MUST",
+            "transport",
+            ("partial_accepted", "poisoned", "break_unclassified"),
+            _broken,
+            _judge_broken,
+        ),
+        Check(
+            "C32",
+            "each error status has one attempt and keeps its name",
+            "MUST",
+            "transport",
+            ("retried", "status_unnamed"),
+            _statuses,
+            _judge_statuses,
+        ),
+        Check(
+            "C33",
+            "what Retry-After asks is honoured or nothing is sent again",
+            "MUST",
+            "transport",
+            ("retried_early", "wait_unclassified", "wait_unreported", "slept"),
+            _waits,
+            _judge_waits,
+        ),
+        Check(
+            "C34",
+            "a failed first attempt stays in the evidence",
+            "MUST",
+            "transport",
+            ("first_attempt_hidden",),
+            _first_attempt,
+            _judge_first_attempt,
+        ),
         Check("C35", "the same request twice is sent twice", "MUST", "transport", ("memoized",), _twice, _judge_twice),
-        Check("C36", "no stream is asked for unless declared, and one that comes anyway is never merged into an answer", "MUST", "transport",
-              ("stream_merged", "stream_asked"), _streams, _judge_streams),
-        Check("C37", "calls at the same time each get their own answer", "MUST", "transport", ("crossed",), _crowd, _judge_crowd),
-    ]  # fmt: skip
+        Check(
+            "C36",
+            "no stream is asked for unless declared; one that comes is never merged",
+            "MUST",
+            "transport",
+            ("stream_merged", "stream_asked"),
+            _streams,
+            _judge_streams,
+        ),
+        Check(
+            "C37",
+            "calls at the same time each get their own answer",
+            "MUST",
+            "transport",
+            ("crossed",),
+            _crowd,
+            _judge_crowd,
+        ),
+    ]

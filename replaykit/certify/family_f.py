@@ -30,10 +30,16 @@ def _endless(profile: Profile) -> list[Probe]:
 def _many(fault: Fault | None) -> tuple[Step, ...]:
     """More requests than an episode may make; those beyond the limit must be refused."""
     return tuple(
-        Step(f"ask-{i}", seat, hello(seat, f"Question {i}."), fault=fault if i < LIMITS.requests - _TWINS else None,
-             healthy=fault is None and i < LIMITS.requests - _TWINS, expect=None if i < LIMITS.requests - _TWINS else "refused")
+        Step(
+            f"ask-{i}",
+            seat,
+            hello(seat, f"Question {i}."),
+            fault=fault if i < LIMITS.requests - _TWINS else None,
+            healthy=fault is None and i < LIMITS.requests - _TWINS,
+            expect=None if i < LIMITS.requests - _TWINS else "refused",
+        )
         for i, seat in ((i, ("learner", "customer")[i % 2]) for i in range(ASKED - _TWINS))
-    )  # fmt: skip
+    )
 
 
 def _judge_endless(views: Views) -> None:
@@ -82,7 +88,9 @@ def _dribbling(profile: Profile) -> list[Probe]:
         return Step(name, "learner", hello("learner", name), fault=fault, healthy=False)
 
     late = [step(f"body-at-{s}", Fault("late", {"headers_s": 16.0, "body_s": float(s)})) for s in (26, 28)]
-    return [Probe("slow", (step("dribble", Fault("dribble", {"interval_s": 1.0, "for_s": 60.0})), *late), {"scaled": True})]
+    return [
+        Probe("slow", (step("dribble", Fault("dribble", {"interval_s": 1.0, "for_s": 60.0})), *late), {"scaled": True})
+    ]
 
 
 def _judge_dribbling(views: Views) -> dict[str, int]:
@@ -122,7 +130,9 @@ def _backlog(check: str, probe: Probe, subject: Subject, context: Context) -> di
                 waiting.connect(listener.getsockname())
         for index in range(_TWINS):
             bench.ask(index)
-        bench.sources["learner"] = subject.source(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", bench.canary.key, bench.sender)
+        bench.sources["learner"] = subject.source(
+            f"http://127.0.0.1:{listener.getsockname()[1]}/v1", bench.canary.key, bench.sender
+        )
         bench.ask(_TWINS)
         return bench.capture()
 
@@ -156,7 +166,14 @@ def _judge_backlog(views: Views) -> dict[str, int]:
 def _simulation(profile: Profile) -> list[Probe]:
     limit_s = LIMITS.simulation_s * profile.simulation_scale
     gone = [
-        Step("too-late", "learner", hello("learner", "Too late."), think_s=limit_s * 1.02, healthy=False, expect="refused"),
+        Step(
+            "too-late",
+            "learner",
+            hello("learner", "Too late."),
+            think_s=limit_s * 1.02,
+            healthy=False,
+            expect="refused",
+        ),
         Step("later-still", "customer", hello("customer", "Later."), healthy=False, expect="refused"),
     ]
     slow = _slow(profile)
@@ -185,12 +202,19 @@ def _judge_simulation(views: Views) -> dict[str, int]:
 
 
 def _idle(profile: Profile) -> list[Probe]:
-    return [Probe("idle", (
-        Step("closing", "learner", hello("learner", "Close after this."), fault=Fault("idle_close")),
-        Step("fresh", "learner", hello("learner", "And again."), think_s=0.15),
-        Step("vanish", "learner", hello("learner", "Vanish."), fault=Fault("close_without_reply"), healthy=False),
-        Step("after", "learner", hello("learner", "Still there?")),
-    ))]  # fmt: skip
+    return [
+        Probe(
+            "idle",
+            (
+                Step("closing", "learner", hello("learner", "Close after this."), fault=Fault("idle_close")),
+                Step("fresh", "learner", hello("learner", "And again."), think_s=0.15),
+                Step(
+                    "vanish", "learner", hello("learner", "Vanish."), fault=Fault("close_without_reply"), healthy=False
+                ),
+                Step("after", "learner", hello("learner", "Still there?")),
+            ),
+        )
+    ]
 
 
 def _judge_idle(views: Views) -> None:
@@ -207,7 +231,9 @@ def _judge_idle(views: Views) -> None:
 def _queued(profile: Profile) -> list[Probe]:
     count = math.ceil(profile.wall_s / (SLOW_S[profile.mode] * profile.request_scale)) + 3
     slow = _slow(profile)
-    steps = tuple(Step(f"panel-{i}", "learner", hello("learner", f"Panel {i}."), fault=slow, healthy=False) for i in range(count))
+    steps = tuple(
+        Step(f"panel-{i}", "learner", hello("learner", f"Panel {i}."), fault=slow, healthy=False) for i in range(count)
+    )
     return [Probe("queue", steps, {"scaled": True}, perform=_queue)]
 
 
@@ -215,7 +241,9 @@ def _queue(check: str, probe: Probe, subject: Subject, context: Context) -> dict
     with Bench(f"{check}-{probe.name}", with_twins(probe), probe.options, subject, context) as bench:
         for index in range(_TWINS):
             bench.ask(index)
-        done = subject.layer.queue(range(_TWINS, len(bench.steps)), lambda i: bench.ask(i) or True, context.profile.wall_s)
+        done = subject.layer.queue(
+            range(_TWINS, len(bench.steps)), lambda i: bench.ask(i) or True, context.profile.wall_s
+        )
         rows = [{"id": bench.steps[i].name, "status": "PASS" if result else "INCOMPLETE"} for i, result in done]
         return bench.capture() | {"rows": rows}
 
@@ -223,7 +251,11 @@ def _queue(check: str, probe: Probe, subject: Subject, context: Context) -> dict
 def _judge_queue(views: Views) -> None:
     wall_us = views.profile.wall_s * 1e6
     began = views.steps[0].data["began_us"]
-    late = [s.step.name for s in views.steps if s.data["began_us"] != NEVER and s.data["began_us"] - began > wall_us + 50_000]
+    late = [
+        s.step.name
+        for s in views.steps
+        if s.data["began_us"] != NEVER and s.data["began_us"] - began > wall_us + 50_000
+    ]
     if late:
         raise Failed("started_after_wall", late[0])
     rows = {r["id"]: r["status"] for r in views.capture["rows"]}
@@ -245,22 +277,76 @@ def _judge_killed(views: Views) -> None:
 def checks() -> list[Check]:
     """C38 to C45."""
     return [
-        Check("C38", "an episode makes at most 201 requests, all seats and attempts together", "MUST", "transport",
-              ("more_than_201", "fewer_than_201", "budget_unclassified"), _endless, _judge_endless),
-        Check("C39", "a silent provider is left after 17 seconds, and the caller told before 27", "MUST", "transport",
-              ("told_late", "closed_late", "deadline_unclassified"), _silent, _judge_silent),
-        Check("C40", "slow bodies are cut by the deadline of the whole request", "MUST", "transport",
-              ("dribbled_on", "grace_without_end", "deadline_unclassified"), _dribbling, _judge_dribbling),
-        Check("C41", "no request on a connection older than 180 seconds; connecting is bounded", "MUST", "transport",
-              ("old_connection", "connect_unbounded", "connect_unclassified"), _steady, _judge_steady),
-        Check("C42", "the simulation's own time ends the episode, waiting for seats does not count", "MUST", "transport",
-              ("ran_on", "timeout_as_stop", "timeout_unclassified"), _simulation, _judge_simulation),
-        Check("C43", "closed connections are replaced, and nothing is sent twice", "MUST", "transport",
-              ("resent", "stale_connection", "close_unclassified"), _idle, _judge_idle),
-        Check("C44", "nothing starts beyond the wall, and what is unfinished stays as incomplete", "MUST", "transport",
-              ("started_after_wall", "row_dropped", "row_wrong"), _queued, _judge_queue),
-        Check("C45", "a kill gives no request back, loses nothing and resets nothing", "MUST", "transport",
-              ("debit_lost", "budget_reset", "torn_lost", "chain_broken"), killing.probes, _judge_killed),
-    ]  # fmt: skip
-
-
+        Check(
+            "C38",
+            "an episode makes at most 201 requests, all seats and attempts together",
+            "MUST",
+            "transport",
+            ("more_than_201", "fewer_than_201", "budget_unclassified"),
+            _endless,
+            _judge_endless,
+        ),
+        Check(
+            "C39",
+            "a silent provider is left after 17 seconds, and the caller told before 27",
+            "MUST",
+            "transport",
+            ("told_late", "closed_late", "deadline_unclassified"),
+            _silent,
+            _judge_silent,
+        ),
+        Check(
+            "C40",
+            "slow bodies are cut by the deadline of the whole request",
+            "MUST",
+            "transport",
+            ("dribbled_on", "grace_without_end", "deadline_unclassified"),
+            _dribbling,
+            _judge_dribbling,
+        ),
+        Check(
+            "C41",
+            "no request on a connection older than 180 seconds; connecting is bounded",
+            "MUST",
+            "transport",
+            ("old_connection", "connect_unbounded", "connect_unclassified"),
+            _steady,
+            _judge_steady,
+        ),
+        Check(
+            "C42",
+            "the simulation's own time ends the episode, waiting for seats does not count",
+            "MUST",
+            "transport",
+            ("ran_on", "timeout_as_stop", "timeout_unclassified"),
+            _simulation,
+            _judge_simulation,
+        ),
+        Check(
+            "C43",
+            "closed connections are replaced, and nothing is sent twice",
+            "MUST",
+            "transport",
+            ("resent", "stale_connection", "close_unclassified"),
+            _idle,
+            _judge_idle,
+        ),
+        Check(
+            "C44",
+            "nothing starts beyond the wall, and what is unfinished stays as incomplete",
+            "MUST",
+            "transport",
+            ("started_after_wall", "row_dropped", "row_wrong"),
+            _queued,
+            _judge_queue,
+        ),
+        Check(
+            "C45",
+            "a kill gives no request back, loses nothing and resets nothing",
+            "MUST",
+            "transport",
+            ("debit_lost", "budget_reset", "torn_lost", "chain_broken"),
+            killing.probes,
+            _judge_killed,
+        ),
+    ]

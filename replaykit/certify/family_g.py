@@ -26,7 +26,9 @@ TAMPERS = ("flipped", "removed", "reordered", "foreign")
 
 
 def _failing(profile: Profile) -> list[Probe]:
-    failed = Step("failed", "learner", hello("learner", "A fault."), fault=Fault("status", {"status": 500}), healthy=False)
+    failed = Step(
+        "failed", "learner", hello("learner", "A fault."), fault=Fault("status", {"status": 500}), healthy=False
+    )
     after = Step("after", "learner", hello("learner", "After it."), fault=says(Reply("After the fault.")))
     return [Probe("attempts", (failed, after), perform=_recorded)]
 
@@ -47,7 +49,9 @@ def _judge_recorded(views: Views) -> None:
     for seen, recorded in zip(wanted, cassette.requests, strict=True):
         if seen.failure is not None and not isinstance(recorded.outcome, SeatFailure):
             raise Failed("attempts_missing", f"the failure of {seen.step.name} is not in the cassette")
-        if views.profile.sees_wire and len(recorded.exchange_records) != len([e for e in seen.wire if e.request_complete]):
+        if views.profile.sees_wire and len(recorded.exchange_records) != len(
+            [e for e in seen.wire if e.request_complete]
+        ):
             raise Failed("attempts_missing", f"the exchanges of {seen.step.name}")
     if not any(s.failure for s in views.steps):
         raise Unseen("no fault was met")
@@ -56,7 +60,8 @@ def _judge_recorded(views: Views) -> None:
 def _panel_replays(views: PanelViews) -> None:
     replays = views.capture.get("replays") or []
     if len(replays) != len(ENVIRONMENTS):
-        raise Unseen(f"the cassette was not replayed in every environment ({views.capture.get('replay_trouble') or 'no reason given'})")
+        why = views.capture.get("replay_trouble") or "no reason given"
+        raise Unseen(f"the cassette was not replayed in every environment ({why})")
     count, result = len(views.cassette.requests), views.cassette.result
     for said in replays:
         if said["status"] != "equal":
@@ -83,11 +88,17 @@ def _panel_misses(views: PanelViews) -> None:
 
 
 def _tampered(profile: Profile) -> list[Probe]:
-    return [Probe("tampers", (Step("alive", "learner", hello("learner", "Before the tampering.")),), perform=_tampering)]
+    return [
+        Probe("tampers", (Step("alive", "learner", hello("learner", "Before the tampering.")),), perform=_tampering)
+    ]
 
 
 def _tampering(check: str, probe: Probe, subject: Subject, context: Context) -> dict:
-    with shared_provider(context) as context, Bench(f"{check}-{probe.name}", with_twins(probe), {}, subject, context) as bench, tempfile.TemporaryDirectory() as name:
+    with (
+        shared_provider(context) as context,
+        Bench(f"{check}-{probe.name}", with_twins(probe), {}, subject, context) as bench,
+        tempfile.TemporaryDirectory() as name,
+    ):
         bench.ask_all()
         folder, fleet = Path(name), known_panels.fleet()
         for panel, file in zip(fleet.panels, ("a", "b"), strict=True):
@@ -142,12 +153,31 @@ def _judge_tampered(views: Views) -> None:
 def checks() -> list[Check]:
     """C46 to C48."""
     return [
-        Check("C46", "a recording replays to the same end anywhere, without a socket", "MUST", "panel",
-              ("replay_differs", "attempts_missing"), _failing, _judge_recorded, _panel_replays),
-        Check("C47", "a replay names the first thing that differs, and never asks anybody", "MUST", "panel",
-              ("fell_through", "miss_unreported", "left_over_unreported"), judge_panel=_panel_misses),
-        Check("C48", "a changed recording is refused before its first use", "MUST", "transport",
-              ("tamper_accepted", "splice_accepted", "good_refused", "tamper_unplaced"), _tampered, _judge_tampered),
-    ]  # fmt: skip
-
-
+        Check(
+            "C46",
+            "a recording replays to the same end anywhere, without a socket",
+            "MUST",
+            "panel",
+            ("replay_differs", "attempts_missing"),
+            _failing,
+            _judge_recorded,
+            _panel_replays,
+        ),
+        Check(
+            "C47",
+            "a replay names the first thing that differs, and never asks anybody",
+            "MUST",
+            "panel",
+            ("fell_through", "miss_unreported", "left_over_unreported"),
+            judge_panel=_panel_misses,
+        ),
+        Check(
+            "C48",
+            "a changed recording is refused before its first use",
+            "MUST",
+            "transport",
+            ("tamper_accepted", "splice_accepted", "good_refused", "tamper_unplaced"),
+            _tampered,
+            _judge_tampered,
+        ),
+    ]

@@ -24,7 +24,13 @@ JUDGEMENTS = {
     "empty-text": "",
     "one-of-two": json.dumps({"results": [ONE]}),
 }
-FORMS = {"empty-object": "empty_object", "missing-key": "no_results", "fenced": "no_json", "empty-text": "no_text", "one-of-two": "partial"}
+FORMS = {
+    "empty-object": "empty_object",
+    "missing-key": "no_results",
+    "fenced": "no_json",
+    "empty-text": "no_text",
+    "one-of-two": "partial",
+}
 SCORES = frozenset({"reward", "rewards", "score", "scores", "pass_rate", "pass_rates", "pass^k"})
 _ROWS = ("panel/0", "panel/1", "panel/2")
 
@@ -62,7 +68,10 @@ def claims_of_score(value: Any, path: str = "") -> str | None:
 
 
 def _judgements(profile: Profile) -> list[Probe]:
-    steps = [Step(f"judge-{n}", "judge", hello("judge", f"Grade {n}."), fault=says(Reply(t)), healthy=bool(t)) for n, t in JUDGEMENTS.items()]
+    steps = [
+        Step(f"judge-{n}", "judge", hello("judge", f"Grade {n}."), fault=says(Reply(t)), healthy=bool(t))
+        for n, t in JUDGEMENTS.items()
+    ]
     return [Probe("judgements", (Step("judge-vacuous", "judge", hello("judge", "Grade.")), *steps), perform=_with_rows)]
 
 
@@ -95,7 +104,10 @@ def _panel_judgement(views: PanelViews) -> None:
 
 def _covered(profile: Profile) -> list[Probe]:
     gone = Step("gone", "learner", hello("learner", "Nobody is there."), healthy=False, expect="refused")
-    return [Probe("rows", (Step("alive", "learner", hello("learner")),), perform=_with_rows), Probe("unreachable", (gone,), {"scaled": True}, perform=_unreachable)]
+    return [
+        Probe("rows", (Step("alive", "learner", hello("learner")),), perform=_with_rows),
+        Probe("unreachable", (gone,), {"scaled": True}, perform=_unreachable),
+    ]
 
 
 def _unreachable(check: str, probe: Probe, subject: Subject, context: Context) -> dict:
@@ -104,7 +116,9 @@ def _unreachable(check: str, probe: Probe, subject: Subject, context: Context) -
         last = len(bench.steps) - 1
         for index in range(last):
             bench.ask(index)
-        bench.sources["learner"] = subject.source(f"http://127.0.0.1:{_closed_port()}/v1", bench.canary.key, bench.sender)
+        bench.sources["learner"] = subject.source(
+            f"http://127.0.0.1:{_closed_port()}/v1", bench.canary.key, bench.sender
+        )
         bench.ask(last)
         body = bench.capture()
         answered = any("reply" in r for r in body["steps"][last:])
@@ -143,8 +157,24 @@ def _panel_counted(views: PanelViews) -> None:
 def checks() -> list[Check]:
     """C49 and C50."""
     return [
-        Check("C49", "a judge's reply is kept as it came, an empty one is named, and nothing is scored", "MUST", "seat",
-              ("judge_reply_changed", "judgement_confused", "claims_reward", "judge_diagnostic"), _judgements, _judge_judgements, _panel_judgement),
-        Check("C50", "every selected panel is counted exactly once, and what was not measured does not pass", "MUST", "panel",
-              ("panel_missing", "panel_twice", "empty_denominator"), _covered, _judge_covered, _panel_counted),
-    ]  # fmt: skip
+        Check(
+            "C49",
+            "a judge's reply is kept as it came, an empty one is named, and nothing is scored",
+            "MUST",
+            "seat",
+            ("judge_reply_changed", "judgement_confused", "claims_reward", "judge_diagnostic"),
+            _judgements,
+            _judge_judgements,
+            _panel_judgement,
+        ),
+        Check(
+            "C50",
+            "every selected panel is counted exactly once, and what was not measured does not pass",
+            "MUST",
+            "panel",
+            ("panel_missing", "panel_twice", "empty_denominator"),
+            _covered,
+            _judge_covered,
+            _panel_counted,
+        ),
+    ]

@@ -41,7 +41,10 @@ def check_wire(subject: Subject, wire: str | None) -> None:
     """
     named = wire or subject.identity().get("wire")
     if named not in WIRES and subject.name != "litellm":
-        raise UsageError(f"{subject.name} speaks {named!r}, which the control provider does not: give --wire, one of {', '.join(WIRES)}")
+        raise UsageError(
+            f"{subject.name} speaks {named!r}, which the control provider does not: "
+            f"give --wire, one of {', '.join(WIRES)}"
+        )
 
 
 def waivers(path: Path | None) -> list[dict]:

@@ -48,7 +48,10 @@ def probes(profile: Profile) -> list[Probe]:
 def _perform(check: str, probe: Probe, subject: Subject, context: Context) -> dict:
     steps = with_twins(probe)
     count = len(twins())
-    with Bench(f"{check}-{probe.name}", steps, probe.options, subject, context) as bench, tempfile.TemporaryDirectory() as folder:
+    with (
+        Bench(f"{check}-{probe.name}", steps, probe.options, subject, context) as bench,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         path = Path(folder) / "killed.cassette.jsonl"
         for index in range(count):
             bench.ask(index)
@@ -60,15 +63,24 @@ def _perform(check: str, probe: Probe, subject: Subject, context: Context) -> di
         spent = _resume(bench, subject, path, count, seen)
         torn = sorted(p.read_bytes().decode("utf-8", "replace") for p in path.parent.iterdir() if ".torn" in p.name)
         texts = {"killed": first.decode(), "resumed": path.read_bytes().decode()}
-        return bench.capture() | {"asked_before_kill": seen, "spent": spent, "torn": torn, "cassettes": bench.canary.value(texts)}
+        return bench.capture() | {
+            "asked_before_kill": seen,
+            "spent": spent,
+            "torn": torn,
+            "cassettes": bench.canary.value(texts),
+        }
 
 
 def _kill(bench: Bench, subject: Subject, path: Path, first: int) -> None:
     job = {
-        "reference": subject.reference, "options": dict(subject.options), "path": str(path), "key": bench.canary.key, 
-        "urls": {s: bench.provider.base_url(bench.case, s, bench.context.profile.wire) for s in SEATS} if not subject.base_url
+        "reference": subject.reference,
+        "options": dict(subject.options),
+        "path": str(path),
+        "key": bench.canary.key,
+        "urls": {s: bench.provider.base_url(bench.case, s, bench.context.profile.wire) for s in SEATS}
+        if not subject.base_url
         else dict.fromkeys(SEATS, subject.base_url),
-    }  # fmt: skip
+    }
     bench.provider.route = (bench.case, "learner")
     for i in (first, first + 1, first + 2):
         bench.note(i)
@@ -78,7 +90,11 @@ def _kill(bench: Bench, subject: Subject, path: Path, first: int) -> None:
         child.stdin.write(json.dumps(job).encode())  # type: ignore[union-attr]
         child.stdin.close()  # type: ignore[union-attr]
         deadline = time.monotonic() + _PATIENCE_S
-        while bench.provider.request_count(bench.case, "learner") < 2 + 3 and time.monotonic() < deadline and child.poll() is None:
+        while (
+            bench.provider.request_count(bench.case, "learner") < 2 + 3
+            and time.monotonic() < deadline
+            and child.poll() is None
+        ):
             time.sleep(0.01)
         time.sleep(0.05)
     finally:
@@ -134,7 +150,10 @@ def _main() -> None:
     probe = probes(Profile("fast", "openai-chat"))[0]
     header = dict.fromkeys(("panel", "fleet_digest", "created_at", "controls"), "probe")
     header |= {k: {} for k in ("engine", "settings", "budget", "arm", "roster", "transports", "seeds", "created_by")}
-    with subject.layer.sender() as sender, subject.layer.journal(Path(job["path"]), header, Redactor((job["key"],))) as journal:
+    with (
+        subject.layer.sender() as sender,
+        subject.layer.journal(Path(job["path"]), header, Redactor((job["key"],))) as journal,
+    ):
         sources = {s: subject.source(job["urls"][s], job["key"], sender) for s in SEATS}
         gateway: Gateway = subject.layer.gateway(sources, journal, subject.layer.ledger(Budget(), time.monotonic))
         for offset, step in enumerate(probe.steps[:3]):

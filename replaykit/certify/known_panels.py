@@ -9,7 +9,11 @@ from replaykit.certify.subject import Subject
 from replaykit.fleet import Fleet, parse
 
 JUDGED = ("1",)
-_BARE = {"name": "list_all", "description": "Lists everything.", "parameters": {"properties": {}, "title": "parameters", "type": "object"}}
+_BARE = {
+    "name": "list_all",
+    "description": "Lists everything.",
+    "parameters": {"properties": {}, "title": "parameters", "type": "object"},
+}
 TOOLS = [
     *(tool(name) for name in ("get_user", "get_order", "cancel_order", "list_items", "send_note", "transfer")),
     {"type": "function", "function": _BARE},
@@ -25,15 +29,25 @@ def fleet() -> Fleet:
     """A fleet of the two panels."""
     identity = {"transport": "openai-chat", "model": "known-model-1", "arguments": {"temperature": 0.0}}
     zero = "0" * 64
-    return parse({
-        "schema": "replaykit.fleet/1",
-        "source": {"repository": "script", "revision": "script", "distribution": "script", "version": "1", "license": "MIT"},
-        "settings": {},
-        "budget": {},
-        "domains": {"airline": {"database_hash": zero, "write_tools": [], "tools": [t["function"]["name"] for t in TOOLS]}},
-        "rosters": {"upstream-default": {"customer": identity, "judge": identity}},
-        "panels": [_panel(str(i), zero) for i in range(2)],
-    })
+    return parse(
+        {
+            "schema": "replaykit.fleet/1",
+            "source": {
+                "repository": "script",
+                "revision": "script",
+                "distribution": "script",
+                "version": "1",
+                "license": "MIT",
+            },
+            "settings": {},
+            "budget": {},
+            "domains": {
+                "airline": {"database_hash": zero, "write_tools": [], "tools": [t["function"]["name"] for t in TOOLS]}
+            },
+            "rosters": {"upstream-default": {"customer": identity, "judge": identity}},
+            "panels": [_panel(str(i), zero) for i in range(2)],
+        }
+    )
 
 
 def _panel(scenario: str, zero: str) -> dict:

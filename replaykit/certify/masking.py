@@ -1,4 +1,4 @@
-"""Evidence never holds the run's key: each spelling of it becomes a mark, so that a leak can still be seen and counted."""
+"""Evidence never holds the run's key: each spelling becomes a mark, so that a leak can still be seen and counted."""
 
 from __future__ import annotations
 
@@ -46,11 +46,16 @@ def _forms(key: str) -> dict[str, str]:
     """Plain, escaped, split over two JSON strings, and base64 at each of its three alignments without the rims."""
     half = len(key) // 2
     escaped = "".join(f"\\u{ord(c):04x}" for c in key)
-    forms = {"plain": key, "escaped": escaped, "quoted": json.dumps(json.dumps(key))[3:-3], "split": f"{key[:half]}\\n{key[half:]}"}
+    forms = {
+        "plain": key,
+        "escaped": escaped,
+        "quoted": json.dumps(json.dumps(key))[3:-3],
+        "split": f"{key[:half]}\\n{key[half:]}",
+    }
     raw = key.encode()
     for shift in range(3):
         text = base64.b64encode(b"\0" * shift + raw).decode().rstrip("=")
-        forms[f"base64-{shift}"] = text[(0, 2, 3)[shift]:-1]
+        forms[f"base64-{shift}"] = text[(0, 2, 3)[shift] : -1]
     if forms["quoted"] == key:
         del forms["quoted"]
     return forms

@@ -1,4 +1,4 @@
-"""One panel: its one-exchange episode, recorded, replayed and provoked, and the panel's own requests with odd settings."""
+"""One panel: its one-exchange episode, recorded, replayed and provoked, and its own requests with odd settings."""
 
 from __future__ import annotations
 
@@ -60,7 +60,12 @@ def steps(cassette: Cassette, profile: Profile) -> tuple[Step, ...]:
         Step("sentinel-learner", "learner", learner.messages, tools=tools, settings=own),
         Step("sentinel-customer", "customer", customer.messages, settings=own),
         Step("falsy", "learner", short, settings=dict(family_b.FALSY)),
-        Step("minimal", "learner", short, settings={"max_output_tokens": 64} if profile.wire == "anthropic-messages" else {}),
+        Step(
+            "minimal",
+            "learner",
+            short,
+            settings={"max_output_tokens": 64} if profile.wire == "anthropic-messages" else {},
+        ),
         *family_b.unsupported_steps(short),
         *family_b.served_steps(),
     ]
@@ -115,9 +120,23 @@ class Episode:
     """The recording of one episode on one-exchange controls, at the context's provider."""
 
     def __init__(
-        self, panel: Panel, subject: Subject, context: Context, engine: Engine, fleet: Fleet, path: Path, case: str | None = None
+        self,
+        panel: Panel,
+        subject: Subject,
+        context: Context,
+        engine: Engine,
+        fleet: Fleet,
+        path: Path,
+        case: str | None = None,
     ) -> None:
-        self.panel, self.subject, self.context, self.engine, self.fleet, self.path = panel, subject, context, engine, fleet, path
+        self.panel, self.subject, self.context, self.engine, self.fleet, self.path = (
+            panel,
+            subject,
+            context,
+            engine,
+            fleet,
+            path,
+        )
         self.case = case or case_name(panel.id, "episode")
         self.key = context.key(self.case)
 
@@ -143,7 +162,10 @@ class Episode:
             url = self.subject.base_url or provider.base_url(self.case, seat, wire)
             sources[seat] = _Routed(self.subject.source(url, self.key, sender), provider, self.case)
         roster = self.fleet.rosters[self.panel.roster]
-        named = {seat: (identity.model, dict(identity.arguments)) for seat, identity in (("customer", roster.customer), ("judge", roster.judge))}
+        named = {
+            seat: (identity.model, dict(identity.arguments))
+            for seat, identity in (("customer", roster.customer), ("judge", roster.judge))
+        }
         models = SeatModels(named["customer"], named["customer"], named["judge"])
         labels = {s: self.subject.layer.label(h) for s, h in hosts.items()}
         header = {
@@ -185,7 +207,9 @@ def _changed_tool(request: SeatRequest) -> SeatRequest:
         return request
     function = request.tools[0]["function"]
     parameters = function["parameters"] | {"default": 1}
-    return replace(request, tools=[{"type": "function", "function": function | {"parameters": parameters}}, *request.tools[1:]])
+    return replace(
+        request, tools=[{"type": "function", "function": function | {"parameters": parameters}}, *request.tools[1:]]
+    )
 
 
 def _changed_order(request: SeatRequest) -> SeatRequest:
@@ -211,7 +235,13 @@ class _Altered:
         return getattr(self.engine, name)
 
     def run(
-        self, domain: str, scenario_id: str, seed: int, models: SeatModels, ask: Callable[[SeatRequest], SeatReply], *limits: Any
+        self,
+        domain: str,
+        scenario_id: str,
+        seed: int,
+        models: SeatModels,
+        ask: Callable[[SeatRequest], SeatReply],
+        *limits: Any,
     ) -> EpisodeResult:
         """Run with the change."""
 
@@ -266,7 +296,10 @@ class PanelViews(Views):
     def episode_requests(self) -> list[Seen]:
         """The requests of the episode with what the control saw of each."""
         if len(self._episode) != len(self.cassette.requests):
-            raise Failed("log_disagrees", f"{len(self.cassette.requests)} requests recorded, {len(self._episode)} seen by the control")
+            raise Failed(
+                "log_disagrees",
+                f"{len(self.cassette.requests)} requests recorded, {len(self._episode)} seen by the control",
+            )
         return [self._episode_request(r, e) for r, e in zip(self.cassette.requests, self._episode, strict=True)]
 
     def common(self) -> int:
@@ -307,7 +340,11 @@ class PanelViews(Views):
 
     def _episode_request(self, recorded: Any, exchange: Exchange) -> Seen:
         native = recorded.native
-        expected = {"temperature": TAU3_TEXT_1.temperature, "top_p": TAU3_TEXT_1.top_p, "max_output_tokens": TAU3_TEXT_1.output_tokens[native.seat]}
+        expected = {
+            "temperature": TAU3_TEXT_1.temperature,
+            "top_p": TAU3_TEXT_1.top_p,
+            "max_output_tokens": TAU3_TEXT_1.output_tokens[native.seat],
+        }
         if native.seat != "judge" and native.arguments.get("seed") is not None:
             expected["seed"] = native.arguments["seed"]
         step = Step(f"episode-{recorded.number}", native.seat, native.messages, tools=native.tools, expect=expected)

@@ -97,7 +97,12 @@ def hello(seat: str, content: str = "Hello, please help me.") -> list[dict]:
 
 def call(id_: str, name: str, arguments: str, outer: str | None = None) -> dict:
     """A native tool call; its name comes twice."""
-    return {"id": id_, "name": name if outer is None else outer, "function": {"name": name, "arguments": arguments}, "type": "function"}
+    return {
+        "id": id_,
+        "name": name if outer is None else outer,
+        "function": {"name": name, "arguments": arguments},
+        "type": "function",
+    }
 
 
 def calling(calls: Sequence[dict], content: str | None = None) -> dict:
@@ -112,7 +117,12 @@ def result(id_: str, content: str) -> dict:
 
 def tool(name: str, description: str = "Looks something up.") -> dict:
     """A native tool schema."""
-    parameters = {"properties": {"key": {"title": "Key", "type": "string"}}, "required": ["key"], "title": "parameters", "type": "object"}
+    parameters = {
+        "properties": {"key": {"title": "Key", "type": "string"}},
+        "required": ["key"],
+        "title": "parameters",
+        "type": "object",
+    }
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 

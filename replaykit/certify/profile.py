@@ -1,4 +1,4 @@
-"""What is fixed before a run: clocks, tolerances, declared deviations, and which checks do not apply, with the reason."""
+"""What is fixed before a run: clocks, tolerances, declared deviations, and which checks do not apply, and why."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ SCALES = {
     "full": {"request": "1", "connection": "1", "simulation": "1", "wall": "1/60"},
     "fast": {"request": "1/17", "connection": "1/180", "simulation": "1/262", "wall": "1/4000"},
 }
-BEHIND_A_GATEWAY = ("C37", "a gateway has one address, so calls of several seats at the same time cannot be told apart behind it")
+BEHIND_A_GATEWAY = (
+    "C37",
+    "a gateway has one address, so calls of several seats at the same time cannot be told apart behind it",
+)
 TOLERANCE_MS = {"full": 1000, "fast": 500}
 
 

@@ -9,14 +9,29 @@ from typing import Any
 from replaykit.certify.profile import Profile
 
 _NAMES = {
-    "openai-chat": {"temperature": "temperature", "top_p": "top_p", "max_tokens": "max_output_tokens",
-                    "max_completion_tokens": "max_output_tokens", "seed": "seed", "stop": "stop"},
+    "openai-chat": {
+        "temperature": "temperature",
+        "top_p": "top_p",
+        "max_tokens": "max_output_tokens",
+        "max_completion_tokens": "max_output_tokens",
+        "seed": "seed",
+        "stop": "stop",
+    },
     "openai-responses": {"temperature": "temperature", "top_p": "top_p", "max_output_tokens": "max_output_tokens"},
-    "anthropic-messages": {"temperature": "temperature", "top_p": "top_p", "max_tokens": "max_output_tokens",
-                           "stop_sequences": "stop"},
-    "gemini-generate": {"temperature": "temperature", "topP": "top_p", "maxOutputTokens": "max_output_tokens",
-                        "seed": "seed", "stopSequences": "stop"},
-}  # fmt: skip
+    "anthropic-messages": {
+        "temperature": "temperature",
+        "top_p": "top_p",
+        "max_tokens": "max_output_tokens",
+        "stop_sequences": "stop",
+    },
+    "gemini-generate": {
+        "temperature": "temperature",
+        "topP": "top_p",
+        "maxOutputTokens": "max_output_tokens",
+        "seed": "seed",
+        "stopSequences": "stop",
+    },
+}
 _FRAME = {
     "openai-chat": {"model", "messages", "tools", "tool_choice"},
     "openai-responses": {"model", "input", "instructions", "tools", "tool_choice"},
@@ -101,7 +116,11 @@ def expected_atoms(native: Sequence[dict], profile: Profile) -> list[tuple]:
     """The atoms that the wire must hold for a native history, under the declared rewrites."""
     expected = atoms(native)
     if "no_text" in profile.rewrites and profile.wire in ("anthropic-messages", "gemini-generate"):
-        expected = [_shown(atom) for atom in expected if atom[0] != "assistant" or str(atom[1]).strip() or profile.wire != "anthropic-messages"]
+        expected = [
+            _shown(atom)
+            for atom in expected
+            if atom[0] != "assistant" or str(atom[1]).strip() or profile.wire != "anthropic-messages"
+        ]
     return expected
 
 

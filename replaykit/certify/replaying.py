@@ -35,7 +35,13 @@ def elsewhere(folder: Path, subject: Subject, fleet: dict, script: str | None) -
     Returns:
         For each environment, what each cassette's replay said, by file name.
     """
-    job = {"reference": subject.reference, "options": dict(subject.options), "folder": str(folder), "fleet": fleet, "script": script}
+    job = {
+        "reference": subject.reference,
+        "options": dict(subject.options),
+        "folder": str(folder),
+        "fleet": fleet,
+        "script": script,
+    }
     running = [_start(job, environment) for environment in ENVIRONMENTS]
     return [_answer(process) for process in running]
 
@@ -44,9 +50,13 @@ def _start(job: dict, environment: dict[str, str]) -> subprocess.Popen:
     variables = os.environ | {k: v for k, v in environment.items() if k != "jobs"}
     variables["PYTHONPATH"] = os.pathsep.join(p or os.getcwd() for p in sys.path)
     process = subprocess.Popen(
-        [sys.executable, "-m", _SPELT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env=variables, cwd=tempfile.gettempdir(),
-    )  # fmt: skip
+        [sys.executable, "-m", _SPELT],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=variables,
+        cwd=tempfile.gettempdir(),
+    )
     process.stdin.write(json.dumps(job | {"jobs": int(environment["jobs"])}).encode())  # type: ignore[union-attr]
     process.stdin.close()  # type: ignore[union-attr]
     process.stdin = None

@@ -39,7 +39,9 @@ class Tally:
         """One more fault in a schedule."""
         self.planned[kind] = self.planned.get(kind, 0) + 1
 
-    def exchanges(self, wire: Iterable[dict], entropy: bytes, faults: Mapping[tuple[str, int], dict] | None, where: str) -> None:
+    def exchanges(
+        self, wire: Iterable[dict], entropy: bytes, faults: Mapping[tuple[str, int], dict] | None, where: str
+    ) -> None:
         """Count exchanges and hold them against what was fixed before the run."""
         for exchange in wire:
             if exchange["seat"] in SEATS and exchange["request_complete"]:
@@ -55,7 +57,11 @@ class Tally:
             self.broken.setdefault("H01", f"{where}: a nonce that is not the run's")
         if case is not None and faults is not None and exchange["fault"] != faults.get((seat, ordinal)):
             self.broken.setdefault("H01", f"{where}: request {ordinal} of the {seat} met another fault than planned")
-        times = [exchange["times_us"][k] for k in ("first_byte", "request", "response_first", "response_last", "end") if k in exchange["times_us"]]
+        times = [
+            exchange["times_us"][k]
+            for k in ("first_byte", "request", "response_first", "response_last", "end")
+            if k in exchange["times_us"]
+        ]
         if times != sorted(times):
             self.broken.setdefault("H02", f"{where}: times that run backwards")
         healthy = exchange["fault"] is None and exchange["status"] == 200
@@ -180,7 +186,11 @@ def _joined(row: dict, panel_rows: list[dict]) -> dict:
     statuses = [p["checks"].get(row["id"], "NOT_EXERCISED") for p in panel_rows]
     first = next((p for p in panel_rows if p["checks"].get(row["id"]) not in ("PASS", None)), None)
     status = _worst([row["status"], *statuses]) if statuses else "NOT_EXERCISED"
-    said = {"code": first["codes"].get(row["id"]), "where": f"{first['id']}: {first['where'].get(row['id'], '')}"} if first and row["status"] == "PASS" else {}
+    said = (
+        {"code": first["codes"].get(row["id"]), "where": f"{first['id']}: {first['where'].get(row['id'], '')}"}
+        if first and row["status"] == "PASS"
+        else {}
+    )
     exercised = row["exercised"] + sum(p["exercised"].get(row["id"], 0) for p in panel_rows)
     return row | said | {"status": status, "exercised": exercised}
 
@@ -215,7 +225,9 @@ def _count_log(capture: dict, tally: Tally, where: str) -> None:
         tally.broken.setdefault("H06", f"{where}: {len(logged)} requests logged, {seen} seen")
 
 
-def _panel_findings(capture: dict, profile: Profile, facts: Mapping[str, Any]) -> tuple[dict[str, Finding], str, list[str]]:
+def _panel_findings(
+    capture: dict, profile: Profile, facts: Mapping[str, Any]
+) -> tuple[dict[str, Finding], str, list[str]]:
     scoped = [c for c in catalogue.checks() if c.judge_panel is not None and c.id not in profile.not_applicable]
     if "error" in capture:
         return {c.id: Finding("ERROR", "machinery", str(capture["error"])) for c in scoped}, "", []

@@ -1,4 +1,4 @@
-"""Run a certification: plan, captures into evidence one by one, rows, certificate. A killed run goes on where it was."""
+"""Run a certification: plan, captures into evidence one by one, rows, certificate. A killed run goes on."""
 
 from __future__ import annotations
 
@@ -98,11 +98,18 @@ def _plan(order: Order, evidence: Evidence) -> dict:
     terms = assemble.terms(order)
     old = evidence.read_plan()
     if old is None:
-        plan = {"terms": terms, "entropy": secrets.token_bytes(32).hex(), "run_id": secrets.token_hex(8), "began": _now()}
+        plan = {
+            "terms": terms,
+            "entropy": secrets.token_bytes(32).hex(),
+            "run_id": secrets.token_hex(8),
+            "began": _now(),
+        }
         evidence.write_plan(plan)
         return plan
     if old.get("terms") != terms:
-        raise UsageError(f"{evidence.folder} holds the evidence of another certification: choose another --out, or move it away")
+        raise UsageError(
+            f"{evidence.folder} holds the evidence of another certification: choose another --out, or move it away"
+        )
     return old
 
 
@@ -124,7 +131,11 @@ def _capture_all(order: Order, context: capture.Context, evidence: Evidence, wat
     waiting = stack.enter_context(ThreadPoolExecutor(len(CLOCKED), thread_name_prefix="clock"))
     slow = [waiting.submit(_check, c, order.subject, context, evidence, watch) for c in clocked]
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="check") as pool:
-        list(pool.map(lambda c: _check(c, order.subject, context, evidence, watch), [c for c in rest if c.id not in CLOCKED]))
+        list(
+            pool.map(
+                lambda c: _check(c, order.subject, context, evidence, watch), [c for c in rest if c.id not in CLOCKED]
+            )
+        )
     _panels(order, context, evidence, watch)
     for future in slow:
         future.result()
@@ -133,7 +144,9 @@ def _capture_all(order: Order, context: capture.Context, evidence: Evidence, wat
 def _check(check: Check, subject: Subject, context: capture.Context, evidence: Evidence, watch: Any) -> None:
     name = f"checks/{check.id}"
     if not evidence.has(name):
-        evidence.write(name, {p.name: capture.perform(check.id, p, subject, context) for p in check.probes(context.profile)})
+        evidence.write(
+            name, {p.name: capture.perform(check.id, p, subject, context) for p in check.probes(context.profile)}
+        )
     watch.step()
 
 
@@ -164,7 +177,9 @@ def _some_panels(some: list[Panel], order: Order, context: capture.Context, evid
             captures = [one(panel) for panel in some]
         replays, trouble = _replays(folder, order)
         for panel, found in zip(some, captures, strict=True):
-            found["replays"] = [said[panels.file_name(panel.id)] for said in replays if panels.file_name(panel.id) in said]
+            found["replays"] = [
+                said[panels.file_name(panel.id)] for said in replays if panels.file_name(panel.id) in said
+            ]
             found["replay_trouble"] = trouble
             evidence.write(assemble.part_name(panel.id), found)
 
@@ -172,7 +187,9 @@ def _some_panels(some: list[Panel], order: Order, context: capture.Context, evid
 def _replays(folder: Path, order: Order) -> tuple[list[dict], str | None]:
     """What the replays said, and what kept them from being made: the rows then say that they were not exercised."""
     try:
-        return replaying.elsewhere(folder, order.subject, order.fleet.to_dict(), "script" if order.script else None), None
+        return replaying.elsewhere(
+            folder, order.subject, order.fleet.to_dict(), "script" if order.script else None
+        ), None
     except (RuntimeError, OSError, ValueError) as error:
         return [], str(error)
 

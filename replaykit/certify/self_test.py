@@ -70,13 +70,18 @@ def findings(some: Sequence[Job]) -> list[tuple[Job, Finding]]:
 
 
 def _finding(check: Check, subject: Subject, context: capture.Context, shared: list[dict]) -> Finding:
-    captures = {probe.name: capture.perform(check.id, probe, subject, context) for probe in check.probes(context.profile)}
+    captures = {
+        probe.name: capture.perform(check.id, probe, subject, context) for probe in check.probes(context.profile)
+    }
     found = check.evaluate(captures, context.profile)
     if check.judge_panel is not None and all(f.status == "PASS" for f in found):
         if not shared or (check.id == "C46" and "replays" not in shared[0]):
             shared[:] = _panel_captures(subject, context, replayed=check.id == "C46")
         panels_ = known_panels.fleet().panels
-        found += [panel_finding(check, c, context.profile, p.judge.required, p.digests.tools) for p, c in zip(panels_, shared, strict=True)]
+        found += [
+            panel_finding(check, c, context.profile, p.judge.required, p.digests.tools)
+            for p, c in zip(panels_, shared, strict=True)
+        ]
     return combined(found)
 
 
@@ -99,7 +104,9 @@ def panel_finding(check: Check, data: dict, terms: profile.Profile, judged: bool
     return check.evaluate_panel(lambda: panels.PanelViews(data, terms, judged, tools))
 
 
-def run(step: Callable[[], None] = lambda: None, processes: int | None = None, wanted: Iterable[Job] | None = None) -> dict:
+def run(
+    step: Callable[[], None] = lambda: None, processes: int | None = None, wanted: Iterable[Job] | None = None
+) -> dict:
     """Run the matrix.
 
     Args:
@@ -150,13 +157,25 @@ def report(found: dict[Job, Finding]) -> dict:
         ``known_good`` (PASS or FAIL), ``alarms`` (known-good that failed), ``known_bad`` rows, ``universal`` passes
         by id, ``survivors``, ``idle_checks`` (that caught nothing), ``source_sha256`` and ``matrix_sha256``.
     """
-    alarms = [f"{j.subject.removeprefix('good ')}/{j.check}: {f.status} {f.code} {f.where}".rstrip() for j, f in sorted_jobs(found) if j.subject in GOOD and f.status != "PASS"]
+    alarms = [
+        f"{j.subject.removeprefix('good ')}/{j.check}: {f.status} {f.code} {f.where}".rstrip()
+        for j, f in sorted_jobs(found)
+        if j.subject in GOOD and f.status != "PASS"
+    ]
     rows = []
     for bad in KNOWN_BADS:
         outcome = found.get(Job(bad.id, bad.targets))
         if outcome is not None:
             observed = outcome.code or outcome.status
-            rows.append({"id": bad.id, "targets": bad.targets, "expected": bad.expected, "observed": observed, "killed": outcome.status == "FAIL" and observed == bad.expected})
+            rows.append(
+                {
+                    "id": bad.id,
+                    "targets": bad.targets,
+                    "expected": bad.expected,
+                    "observed": observed,
+                    "killed": outcome.status == "FAIL" and observed == bad.expected,
+                }
+            )
     universal = {bad.id: sum(f.status == "PASS" for j, f in found.items() if j.subject == bad.id) for bad in UNIVERSAL}
     killed = {row["targets"] for row in rows if row["killed"]}
     body: dict[str, Any] = {
@@ -164,9 +183,15 @@ def report(found: dict[Job, Finding]) -> dict:
         "known_good_wires": list(WIRES),
         "alarms": alarms,
         "universal": universal,
-        "universal_passes": [f"{j.subject}/{j.check}" for j, f in sorted_jobs(found) if j.subject in universal and f.status == "PASS"],
+        "universal_passes": [
+            f"{j.subject}/{j.check}" for j, f in sorted_jobs(found) if j.subject in universal and f.status == "PASS"
+        ],
         "known_bad": rows,
-        "survivors": [f"{r['id']} ({r['targets']}: expected {r['expected']}, observed {r['observed']})" for r in rows if not r["killed"]],
+        "survivors": [
+            f"{r['id']} ({r['targets']}: expected {r['expected']}, observed {r['observed']})"
+            for r in rows
+            if not r["killed"]
+        ],
         "idle_checks": [c.id for c in catalogue.checks() if c.id not in killed],
         "jobs": len(found),
         "planned_jobs": len(jobs()),
@@ -187,7 +212,7 @@ def to_text(result: dict) -> str:
 
 
 def known(path: Path | None = None) -> dict | None:
-    """A report that was made by exactly these sources and holds: from a file, from the package, from the user's cache."""
+    """A report made by exactly these sources, if it holds: from a file, the package, or the user's cache."""
     for place in [path] if path else (Path(__file__).with_name(_SHIPPED), _cache()):
         try:
             result = json.loads(place.read_text("utf-8"))
@@ -216,7 +241,12 @@ def sorted_jobs(found: dict[Job, Finding]) -> list[tuple[Job, Finding]]:
 
 def holds(result: dict) -> bool:
     """Whether a report is that of a whole self-test which went well."""
-    clean = not result["alarms"] and not result["survivors"] and not result["idle_checks"] and not any(result["universal"].values())
+    clean = (
+        not result["alarms"]
+        and not result["survivors"]
+        and not result["idle_checks"]
+        and not any(result["universal"].values())
+    )
     return clean and result["jobs"] == result["planned_jobs"]
 
 
@@ -236,5 +266,7 @@ def summary(result: dict) -> str:
 def source_digest() -> str:
     """SHA-256 over the sources that a certification runs on, names included."""
     root = Path(__file__).resolve().parent.parent
-    files = sorted([*(p for d in _FOLDERS for p in (root / d).rglob("*.py")), *(root / f"{name}.py" for name in _MODULES)])
+    files = sorted(
+        [*(p for d in _FOLDERS for p in (root / d).rglob("*.py")), *(root / f"{name}.py" for name in _MODULES)]
+    )
     return canonical.digest([[str(p.relative_to(root)), canonical.sha256(p.read_bytes())] for p in files])

@@ -124,9 +124,18 @@ def load(name: str, options: Mapping[str, Any], base_url: str | None = None) -> 
         UsageError: there is no such transport, or it takes no such options.
     """
     factory = transports.load(name)
-    subject = Subject(name, factory, f"transport {name}", dict(options), base_url=base_url, model_prefix="openai/" if name == "litellm" else "")
+    subject = Subject(
+        name,
+        factory,
+        f"transport {name}",
+        dict(options),
+        base_url=base_url,
+        model_prefix="openai/" if name == "litellm" else "",
+    )
     try:
         subject.identity()
     except TypeError as error:
-        raise UsageError(f"the transport {name} cannot be made as a factory of transports is called: {error}") from error
+        raise UsageError(
+            f"the transport {name} cannot be made as a factory of transports is called: {error}"
+        ) from error
     return subject

@@ -74,7 +74,10 @@ def steps(request: Request) -> Iterator[Line]:
         ("catalogue", lambda: _catalogue(predicate, dict(request.expected))),
         ("fleet", lambda: _fleet(predicate, request.fleet)),
         ("evidence manifest", lambda: _manifest(predicate, evidence, whole)),
-        ("captures, nonces and logs; every row recomputed", lambda: _rows(statement, evidence if whole else None, request)),
+        (
+            "captures, nonces and logs; every row recomputed",
+            lambda: _rows(statement, evidence if whole else None, request),
+        ),
         ("self-test matrix", lambda: _matrix(predicate)),
         ("waivers", lambda: _waivers(predicate, request.now)),
         ("no score", lambda: _no_score(predicate)),
@@ -154,7 +157,9 @@ def _subject(statement: dict) -> str:
     except ReplaykitError as error:
         raise _Skip(f"{name} is not installed here") from error
     if here.digest != stated[0]["digest"]["sha256"]:
-        raise _Skip(f"{name} has other code or options here than what was certified, so the certificate says nothing about it")
+        raise _Skip(
+            f"{name} has other code or options here than what was certified, so the certificate says nothing about it"
+        )
     return f"{name} as it is installed here"
 
 
@@ -163,7 +168,9 @@ def _profile(predicate: dict, expected: dict[str, str]) -> str:
     digest = stated.pop("sha256")
     sheet = profile.Profile.from_dict(stated)
     _require(canonical.digest(stated) == digest, "the profile has another digest")
-    _require(sheet.to_dict() == stated, "the profile names other limits or clocks than this replaykit's profile of that mode")
+    _require(
+        sheet.to_dict() == stated, "the profile names other limits or clocks than this replaykit's profile of that mode"
+    )
     _require(expected.get("profile", digest) == digest, "not the profile that was expected")
     return f"{stated['id']} {stated['version']}, {stated['mode']}"
 
@@ -171,7 +178,9 @@ def _profile(predicate: dict, expected: dict[str, str]) -> str:
 def _catalogue(predicate: dict, expected: dict[str, str]) -> str:
     stated = predicate["requirements"]["catalogue_sha256"]
     _require(stated == catalogue.digest(), "made with another catalogue of checks")
-    _require(predicate["requirements"]["checks"] == [c.id for c in catalogue.checks()], "the certificate plans other checks")
+    _require(
+        predicate["requirements"]["checks"] == [c.id for c in catalogue.checks()], "the certificate plans other checks"
+    )
     _require(expected.get("catalogue", stated) == stated, "not the catalogue that was expected")
     return f"{len(catalogue.checks())} checks"
 
@@ -186,7 +195,10 @@ def _fleet(predicate: dict, fleet: Fleet | None) -> str:
     judged = {p.id for p in fleet.panels if p.judge.required}
     named = {row["id"] for row in stated["rows"] if "judge.all_true_default" in row["diagnostics"]}
     unjudged = {row["id"] for row in stated["rows"] if row["checks"].get("C49") in ("ERROR", "NOT_EXERCISED", "FAIL")}
-    _require(named - judged == set() and judged & set(stated["selected"]) - named <= unjudged, "judge.all_true_default on other panels than those with a judge")
+    _require(
+        named - judged == set() and judged & set(stated["selected"]) - named <= unjudged,
+        "judge.all_true_default on other panels than those with a judge",
+    )
     return f"{len(stated['selected'])} of {len(fleet.panels)} panels, {len(named)} with a judge"
 
 
@@ -206,7 +218,10 @@ def _rows(statement: dict, evidence: Evidence | None, request: Request) -> str:
         raise _Skip("the captures are not here: make them again with 'replaykit certify', or give them with --evidence")
     predicate, plan = statement["predicate"], evidence.read_plan()
     _require(plan is not None, "there is no plan in the evidence")
-    _require(canonical.digest(plan["terms"]) == predicate["run"]["arming_sha256"], "the plan is not the one the run was armed with")
+    _require(
+        canonical.digest(plan["terms"]) == predicate["run"]["arming_sha256"],
+        "the plan is not the one the run was armed with",
+    )
     commitment = "sha256:" + canonical.sha256(bytes.fromhex(plan["entropy"]))
     _require(commitment == predicate["control"]["entropy_commitment"], "the nonces' key is not the one committed to")
     _same_terms(plan["terms"], statement)
@@ -214,7 +229,9 @@ def _rows(statement: dict, evidence: Evidence | None, request: Request) -> str:
     found = assemble.measured(plan, evidence, predicate["self_test"], assemble.facts_of(request.fleet), today)
     for name, value in found.items():
         if not canonical.same(_sorted(predicate[name]), _sorted(value)):
-            raise EvidenceError(f"the certificate's {name} are not what the evidence gives{_where(predicate[name], value)}")
+            raise EvidenceError(
+                f"the certificate's {name} are not what the evidence gives{_where(predicate[name], value)}"
+            )
     return f"{len(found['checks'])} checks and {len(found['panels']['rows'])} panels recomputed"
 
 
@@ -226,7 +243,9 @@ def _same_terms(terms: dict, statement: dict) -> None:
     _require(terms["subject"]["sha256"] == statement["subject"][0]["digest"]["sha256"], "the plan has another subject")
     _require(terms["subject"]["identity"] == predicate["subject_identity"], "the plan has another subject's identity")
     _require(terms["engine"] == predicate["engine"], "the plan has another engine")
-    _require(terms["catalogue_sha256"] == predicate["requirements"]["catalogue_sha256"], "the plan has another catalogue")
+    _require(
+        terms["catalogue_sha256"] == predicate["requirements"]["catalogue_sha256"], "the plan has another catalogue"
+    )
 
 
 def _sorted(value: Any) -> Any:
@@ -245,10 +264,19 @@ def _matrix(predicate: dict) -> str:
     known = {bad.id: (bad.targets, bad.expected) for bad in known_bad.KNOWN_BADS}
     stated = {row["id"]: (row["targets"], row["expected"]) for row in test["known_bad"]}
     _require(stated == known, "the self-test lists other known-bads than this replaykit has")
-    _require(all(row["killed"] and row["observed"] == row["expected"] for row in test["known_bad"]), "a known-bad survived")
-    _require({row["targets"] for row in test["known_bad"]} == {c.id for c in catalogue.checks()}, "a check caught nothing")
-    _require(set(test["universal"]) == {bad.id for bad in known_bad.UNIVERSAL} and not any(test["universal"].values()), "a universal known-bad passed a check")
-    _require(test["known_good"] == "PASS" and not test["survivors"] and not test["idle_checks"], "the self-test did not hold")
+    _require(
+        all(row["killed"] and row["observed"] == row["expected"] for row in test["known_bad"]), "a known-bad survived"
+    )
+    _require(
+        {row["targets"] for row in test["known_bad"]} == {c.id for c in catalogue.checks()}, "a check caught nothing"
+    )
+    _require(
+        set(test["universal"]) == {bad.id for bad in known_bad.UNIVERSAL} and not any(test["universal"].values()),
+        "a universal known-bad passed a check",
+    )
+    _require(
+        test["known_good"] == "PASS" and not test["survivors"] and not test["idle_checks"], "the self-test did not hold"
+    )
     body = {k: v for k, v in test.items() if k not in ("matrix_sha256", "alarms")}
     _require(canonical.digest(body) == test["matrix_sha256"], "the matrix has another digest")
     _require(test["jobs"] == test["planned_jobs"] == len(self_test.jobs()), "the self-test was not run as a whole")
@@ -275,5 +303,8 @@ def _no_score(predicate: dict) -> str:
 
 def _verdict(predicate: dict) -> str:
     found, rule = certificate.verdict(predicate, predicate["certificate"]["issued_at"][:10])
-    _require((found, rule) == (predicate["verdict"], predicate["verdict_rule"]), f"rule {rule} gives {found}, the certificate says {predicate['verdict']}")
+    _require(
+        (found, rule) == (predicate["verdict"], predicate["verdict_rule"]),
+        f"rule {rule} gives {found}, the certificate says {predicate['verdict']}",
+    )
     return f"{found} by {rule}"

@@ -13,8 +13,8 @@ from replaykit.certify.capture import raw_bytes
 from replaykit.certify.finding import Failed, Unseen
 from replaykit.certify.probe import ANSWERS, Probe, Step, with_twins
 from replaykit.certify.profile import Profile
-from replaykit.controls.wires import WIRES, RequestLine, WireRefusal
 from replaykit.controls.answering import wire_of
+from replaykit.controls.wires import WIRES, RequestLine, WireRefusal
 from replaykit.seats import SeatFailure, SeatReply
 
 
@@ -40,7 +40,7 @@ class Exchange:
     def head(self) -> tuple[str, str, dict[str, str]]:
         """Method, target and headers with names in lower case."""
         lines = raw_bytes(self.data["request"]).partition(b"\r\n\r\n")[0].decode("latin-1").split("\r\n")
-        method, target, _ = (lines[0].split(" ") + ["", "", ""])[:3]
+        method, target, _ = [*lines[0].split(" "), "", "", ""][:3]
         return method, target, {k.strip().lower(): v.strip() for k, _, v in (line.partition(":") for line in lines[1:])}
 
     @cached_property
@@ -60,7 +60,9 @@ class Exchange:
             Unseen: it is no request of the wire.
         """
         method, target, headers = self.head
-        path = wire_of("/" + target.split("?")[0].split("/", 3)[3] if self.data["case"] and target.count("/") > 2 else target)[1]
+        path = wire_of(
+            "/" + target.split("?")[0].split("/", 3)[3] if self.data["case"] and target.count("/") > 2 else target
+        )[1]
         try:
             return WIRES[self._wire].parse(RequestLine(method, path, headers), self.body, False)
         except WireRefusal as error:
@@ -225,11 +227,17 @@ def agree(seen: Seen, same_bytes: bool = True) -> None:
     if len(logged) != len(wire):
         connected = [x for x in logged if x["status"] is not None or wire]
         if len(connected) != len(wire):
-            raise Failed("log_disagrees", f"{seen.step.name}: {len(logged)} exchanges logged, {len(wire)} seen by the control")
+            raise Failed(
+                "log_disagrees", f"{seen.step.name}: {len(logged)} exchanges logged, {len(wire)} seen by the control"
+            )
     for mine, theirs in zip(logged, wire, strict=False) if same_bytes else ():
         if mine["request_sha256"] != theirs.data["request_sha256"]:
             raise Failed("log_disagrees", f"{seen.step.name}: another request body")
-        if mine["response_sha256"] and theirs.fully_written and mine["response_sha256"] != theirs.data["response_sha256"]:
+        if (
+            mine["response_sha256"]
+            and theirs.fully_written
+            and mine["response_sha256"] != theirs.data["response_sha256"]
+        ):
             raise Failed("log_disagrees", f"{seen.step.name}: another response body")
 
 

@@ -25,7 +25,11 @@ class _TransportOrVerify(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_TransportOrVerify, epilog=_EXIT, subcommand_metavar="TRANSPORT [OPTIONS] | verify CERTIFICATE [OPTIONS] | --self-test")
+@click.group(
+    cls=_TransportOrVerify,
+    epilog=_EXIT,
+    subcommand_metavar="TRANSPORT [OPTIONS] | verify CERTIFICATE [OPTIONS] | --self-test",
+)
 def command() -> None:
     """Certify that a transport carries the three seats faithfully, panel by panel, offline.
 
@@ -43,19 +47,62 @@ def command() -> None:
 
 @command.command("run", hidden=True)
 @click.argument("transport", required=False)
-@click.option("--panels", "selectors", multiple=True, default=("all",), show_default=True, help="Panels: ids, domains, ranges, all.")
-@click.option("--profile", "mode", type=click.Choice(["full", "fast"]), default="full", show_default=True, help="fast scales the clocks and never qualifies.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("certificate-out"), show_default=True, help="Folder for certificate, report and evidence. An interrupted run in it is gone on with.")
-@click.option("--base-url", help="Certify the gateway at this address, which must forward to the control provider at --control-port.")
+@click.option(
+    "--panels",
+    "selectors",
+    multiple=True,
+    default=("all",),
+    show_default=True,
+    help="Panels: ids, domains, ranges, all.",
+)
+@click.option(
+    "--profile",
+    "mode",
+    type=click.Choice(["full", "fast"]),
+    default="full",
+    show_default=True,
+    help="fast scales the clocks and never qualifies.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("certificate-out"),
+    show_default=True,
+    help="Folder for certificate, report and evidence. An interrupted run in it is gone on with.",
+)
+@click.option(
+    "--base-url",
+    help="Certify the gateway at this address, which must forward to the control provider at --control-port.",
+)
 @click.option("--control-port", type=click.IntRange(1, 65535), help="Port of the control provider for --base-url.")
 @click.option("--wire", help="Wire of a third party's transport that does not name one.")
-@click.option("--option", "options", multiple=True, metavar="KEY=JSON", help="Option of the transport, e.g. dialect='{\"max_tokens\": \"max_completion_tokens\"}'.")
-@click.option("--waivers", "waivers_path", type=click.Path(path_type=Path), help="JSON list of waivers: id, check, panel, reason, owner, link, granted, expires.")
-@click.option("--days", type=click.IntRange(1, 3660), default=28, show_default=True, help="How long the certificate is valid.")
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="KEY=JSON",
+    help='Option of the transport, e.g. dialect=\'{"max_tokens": "max_completion_tokens"}\'.',
+)
+@click.option(
+    "--waivers",
+    "waivers_path",
+    type=click.Path(path_type=Path),
+    help="JSON list of waivers: id, check, panel, reason, owner, link, granted, expires.",
+)
+@click.option(
+    "--days", type=click.IntRange(1, 3660), default=28, show_default=True, help="How long the certificate is valid."
+)
 @click.option("--previous", type=click.Path(path_type=Path), help="The certificate that the new one follows.")
 @click.option("--sign", "key_path", type=click.Path(path_type=Path), help="ed25519 private key (PEM) to sign with.")
-@click.option("--self-test", "self_test", is_flag=True, help="Run the known-good and known-bad transports through every check.")
-@click.option("--self-test-report", "report_path", type=click.Path(path_type=Path), help="Take or keep the self-test's report in this file.")
+@click.option(
+    "--self-test", "self_test", is_flag=True, help="Run the known-good and known-bad transports through every check."
+)
+@click.option(
+    "--self-test-report",
+    "report_path",
+    type=click.Path(path_type=Path),
+    help="Take or keep the self-test's report in this file.",
+)
 @fleet_option
 @json_flag
 def run(transport: str | None, self_test: bool, as_json: bool, report_path: Path | None, **options: Any) -> int:
@@ -78,7 +125,16 @@ def run(transport: str | None, self_test: bool, as_json: bool, report_path: Path
 @click.option("--expect", multiple=True, metavar="NAME=SHA256", help="Pin the digest of profile or catalogue.")
 @fleet_option
 @json_flag
-def verify(path: Path, evidence: Path | None, key: Path | None, now: str | None, last_version: int, expect: tuple[str, ...], fleet_path: Path | None, as_json: bool) -> int:
+def verify(
+    path: Path,
+    evidence: Path | None,
+    key: Path | None,
+    now: str | None,
+    last_version: int,
+    expect: tuple[str, ...],
+    fleet_path: Path | None,
+    as_json: bool,
+) -> int:
     """Verify a certificate offline: one line a step, no carried verdict trusted. Exit 5 when a step is wrong."""
     from replaykit.certify import verify as verifying
 
@@ -92,7 +148,13 @@ def verify(path: Path, evidence: Path | None, key: Path | None, now: str | None,
             click.echo(line.text())
     held = verifying.holds(lines)
     if as_json:
-        print_json({"certificate": str(path), "holds": held, "steps": [{"step": line.step, "found": line.found, "said": line.said} for line in lines]})
+        print_json(
+            {
+                "certificate": str(path),
+                "holds": held,
+                "steps": [{"step": line.step, "found": line.found, "said": line.said} for line in lines],
+            }
+        )
     elif not held:
         click.echo(f"{path} does not verify", err=True)
     return 0 if held else 5
@@ -132,7 +194,9 @@ def _self_test(as_json: bool, report_path: Path | None) -> int:
     return 0 if self_test.holds(report) else 6
 
 
-def _certify(transport: str, as_json: bool, report_path: Path | None, out: Path, key_path: Path | None, **options: Any) -> int:
+def _certify(
+    transport: str, as_json: bool, report_path: Path | None, out: Path, key_path: Path | None, **options: Any
+) -> int:
     from replaykit import certificate
     from replaykit.certify import run as running
     from replaykit.reports import certificate_html
@@ -145,7 +209,10 @@ def _certify(transport: str, as_json: bool, report_path: Path | None, out: Path,
         statement = running.run(order, certificate_file.Evidence(certificate_file.own_folder(place)), progress)
     running.check_whole(statement)
     certificate_file.write(place, statement, key_path)
-    write_result(place.with_suffix(".html"), certificate_html.page(statement, certificate_file.Evidence(certificate_file.own_folder(place))))
+    write_result(
+        place.with_suffix(".html"),
+        certificate_html.page(statement, certificate_file.Evidence(certificate_file.own_folder(place))),
+    )
     if as_json:
         print_json(statement)
     else:
@@ -154,9 +221,20 @@ def _certify(transport: str, as_json: bool, report_path: Path | None, out: Path,
 
 
 def _order(
-    transport: str, report_path: Path | None, *, selectors: tuple[str, ...], mode: str, base_url: str | None, control_port: int | None,
-    wire: str | None, options: tuple[str, ...], waivers_path: Path | None, previous: Path | None, fleet_path: Path | None, days: int,
-) -> Any:  # fmt: skip
+    transport: str,
+    report_path: Path | None,
+    *,
+    selectors: tuple[str, ...],
+    mode: str,
+    base_url: str | None,
+    control_port: int | None,
+    wire: str | None,
+    options: tuple[str, ...],
+    waivers_path: Path | None,
+    previous: Path | None,
+    fleet_path: Path | None,
+    days: int,
+) -> Any:
     from replaykit import engine
     from replaykit.certify import inputs, run, self_test, subject
     from replaykit.errors import UsageError
@@ -190,6 +268,9 @@ def _print(statement: dict, place: Path) -> None:
         if row["status"] != "PASS":
             click.echo(f"{row['id']} {row['status']:<14} {row['code'] or ''} {row['where']}".rstrip())
     counts = ", ".join(f"{n} {s}" for s, n in predicate["panels"]["counts"].items() if n)
-    click.echo(f"panels: {counts}; engine: {predicate['engine']['kind']}; judges named: {sum(bool(r['diagnostics']) for r in predicate['panels']['rows'])}")
+    named = sum(bool(row["diagnostics"]) for row in predicate["panels"]["rows"])
+    click.echo(f"panels: {counts}; engine: {predicate['engine']['kind']}; all-true defaults named on {named} panels")
     click.echo(f"not claimed: {'; '.join(predicate['non_claims'])}")
-    click.echo(f"{predicate['verdict']} by {predicate['verdict_rule']} ({predicate['profile']['mode']} profile): {place}")
+    click.echo(
+        f"{predicate['verdict']} by {predicate['verdict_rule']} ({predicate['profile']['mode']} profile): {place}"
+    )

@@ -19,11 +19,22 @@ def command() -> None:
 
 
 @command.command()
-@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port on 127.0.0.1; 0 takes a free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port on 127.0.0.1; 0 takes a free one."
+)
 @click.option("--case", default="one-exchange", show_default=True, help="Name of the case in the addresses.")
 @click.option("--key", help="Credential to demand. Default: any is taken.")
-@click.option("--seat", type=click.Choice(["learner", "customer", "judge"]), help="Who answers at the bare address, for gateways that know only one.")
-@click.option("--journal", "journal_path", type=click.Path(path_type=Path), help="Keep a journal of raw bytes in this file; credentials are masked.")
+@click.option(
+    "--seat",
+    type=click.Choice(["learner", "customer", "judge"]),
+    help="Who answers at the bare address, for gateways that know only one.",
+)
+@click.option(
+    "--journal",
+    "journal_path",
+    type=click.Path(path_type=Path),
+    help="Keep a journal of raw bytes in this file; credentials are masked.",
+)
 def serve(port: int, case: str, key: str | None, seat: str | None, journal_path: Path | None) -> None:
     """Serve the labelled one-exchange controls on all four wires until interrupted."""
     import threading
@@ -40,7 +51,9 @@ def serve(port: int, case: str, key: str | None, seat: str | None, journal_path:
         for wire in WIRES:
             for name in SEATS:
                 click.echo(f"{wire:<20} {name:<9} {provider.base_url(case, name, wire)}")
-        click.echo(f"{'bare address':<20} {seat or 'learner':<9} http://127.0.0.1:{provider.port}/v1  (stop with Ctrl-C)")
+        click.echo(
+            f"{'bare address':<20} {seat or 'learner':<9} http://127.0.0.1:{provider.port}/v1  (stop with Ctrl-C)"
+        )
         try:
             threading.Event().wait()
         except KeyboardInterrupt:

@@ -8,7 +8,14 @@ from typing import Any, Protocol
 
 from replaykit.errors import EvidenceError
 
-_MARKS = {"PASS": "\u2713", "FAIL": "\u2717", "ERROR": "!", "NOT_EXERCISED": "?", "NOT_APPLICABLE": "\u2013", "WAIVED": "w"}
+_MARKS = {
+    "PASS": "\u2713",
+    "FAIL": "\u2717",
+    "ERROR": "!",
+    "NOT_EXERCISED": "?",
+    "NOT_APPLICABLE": "\u2013",
+    "WAIVED": "w",
+}
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _STYLE = """
 body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:76rem;padding:0 1rem;color:#1c2024;background:#fff}
@@ -41,9 +48,15 @@ def page(statement: Mapping[str, Any], captures: Captures | None = None) -> str:
     """
     predicate = statement["predicate"]
     parts = [
-        _verdict(statement, predicate), _facts(statement, predicate), _checks(predicate["checks"]), _harness(predicate["harness"]),
-        _grid(predicate["panels"]), _waivers(predicate), _timelines(captures), _comparison(predicate["comparison"]),
-    ]  # fmt: skip
+        _verdict(statement, predicate),
+        _facts(statement, predicate),
+        _checks(predicate["checks"]),
+        _harness(predicate["harness"]),
+        _grid(predicate["panels"]),
+        _waivers(predicate),
+        _timelines(captures),
+        _comparison(predicate["comparison"]),
+    ]
     title = escape(f"{statement['subject'][0]['name']}: {predicate['verdict']}")
     head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}"><meta name="viewport" content="width=device-width">'
     return f'<!DOCTYPE html>\n<html lang="en"><head>{head}<title>{title}</title><style>{_STYLE}</style></head><body>{"".join(parts)}</body></html>\n'
@@ -53,7 +66,11 @@ def badge(predicate: Mapping[str, Any], today: str) -> str:
     """The sentence of a badge: the verb, the count, the date; it says so when the certificate has expired."""
     counts, total = predicate["panels"]["counts"], predicate["panels"]["total"]
     until = predicate["certificate"]["expires_at"][:10]
-    verb = {"QUALIFIED": "transport qualified", "NOT_QUALIFIED": "transport not qualified", "INCOMPLETE": "certification incomplete"}
+    verb = {
+        "QUALIFIED": "transport qualified",
+        "NOT_QUALIFIED": "transport not qualified",
+        "INCOMPLETE": "certification incomplete",
+    }
     said = verb.get(predicate["verdict"], "certification void")
     waived = f", {counts['WAIVED']} waived" if counts["WAIVED"] else ""
     end = f"until {until}" if today <= until else f"expired {until}"
@@ -81,13 +98,22 @@ def _facts(statement: Mapping[str, Any], predicate: Mapping[str, Any]) -> str:
         ("wire", f"{profile['wire']}; not carried: {', '.join(profile['not_carried']) or 'nothing'}"),
         ("declared rewrites", "; ".join(f"{k}: {v}" for k, v in profile["rewrites"].items()) or "none"),
         ("engine", f"{engine['kind']}: {engine['distribution']} {engine['version']}"),
-        ("answers", "labelled controls on loopback: " + ", ".join(i["label"] for i in predicate["control"]["identities"])),
+        (
+            "answers",
+            "labelled controls on loopback: " + ", ".join(i["label"] for i in predicate["control"]["identities"]),
+        ),
         ("claims", ", ".join(predicate["claims"]) or "none"),
         ("assurance", f"{predicate['assurance']}; {predicate['signed']}"),
-        ("self-test", f"known-good {predicate['self_test']['known_good']}, {len(predicate['self_test']['known_bad'])} known-bads caught"),
+        (
+            "self-test",
+            f"known-good {predicate['self_test']['known_good']}, {len(predicate['self_test']['known_bad'])} known-bads caught",
+        ),
         ("requests at the control", ", ".join(f"{k} {v}" for k, v in predicate["wire_requests"].items())),
         ("run", f"{run['start']} to {run['end']}"),
-        ("evidence", f"{predicate['evidence']['files']} files, manifest sha256 {predicate['evidence']['manifest_sha256']}"),
+        (
+            "evidence",
+            f"{predicate['evidence']['files']} files, manifest sha256 {predicate['evidence']['manifest_sha256']}",
+        ),
         ("limits", "; ".join(predicate["limits"])),
     ]
     return "<h2>Facts</h2>" + _table((), rows)
@@ -100,12 +126,16 @@ def _checks(rows: Iterable[Mapping[str, Any]]) -> str:
         f"<td>{escape(', '.join(f'{k} {v}' for k, v in r['timing_ms'].items()))}</td><td>{escape(r['where'])}</td></tr>"
         for r in rows
     )
-    head = "".join(f"<th>{h}</th>" for h in ("check", "status", "code", "what holds", "severity", "exchanges", "ms", "where"))
+    head = "".join(
+        f"<th>{h}</th>" for h in ("check", "status", "code", "what holds", "severity", "exchanges", "ms", "where")
+    )
     return f"<h2>Checks</h2><table><tr>{head}</tr>{cells}</table>"
 
 
 def _harness(rows: Iterable[Mapping[str, Any]]) -> str:
-    return "<h2>The suite itself</h2>" + _table((), [(f"{r['id']} {r['status']}", f"{r['title']} {r['where']}") for r in rows])
+    return "<h2>The suite itself</h2>" + _table(
+        (), [(f"{r['id']} {r['status']}", f"{r['title']} {r['where']}") for r in rows]
+    )
 
 
 def _grid(panels: Mapping[str, Any]) -> str:
@@ -114,11 +144,13 @@ def _grid(panels: Mapping[str, Any]) -> str:
     head = "<th>panel</th>" + "".join(f"<th>{escape(n)}</th>" for n in names) + "<th>served</th>"
     body = "".join(_grid_row(row, names) for row in rows)
     counts = ", ".join(f"{n} {s}" for s, n in panels["counts"].items() if n)
-    return f"<h2>Panels</h2><p>{panels['total']} panels: {escape(counts)}.</p><table class=\"grid\"><tr>{head}</tr>{body}</table>"
+    return f'<h2>Panels</h2><p>{panels["total"]} panels: {escape(counts)}.</p><table class="grid"><tr>{head}</tr>{body}</table>'
 
 
 def _grid_row(row: Mapping[str, Any], names: Iterable[str]) -> str:
-    cells = "".join(_grid_cell(name, row["checks"].get(name, "NOT_EXERCISED"), row["codes"].get(name)) for name in names)
+    cells = "".join(
+        _grid_cell(name, row["checks"].get(name, "NOT_EXERCISED"), row["codes"].get(name)) for name in names
+    )
     return f"<tr><td>{escape(row['id'])}</td>{cells}<td>{escape(', '.join(row['model_served']))}</td></tr>"
 
 
@@ -129,7 +161,13 @@ def _grid_cell(name: str, status: str, code: str | None) -> str:
 
 def _waivers(predicate: Mapping[str, Any]) -> str:
     issued = predicate["certificate"]["issued_at"][:10]
-    rows = [(w["id"], f"{w['check']} on {w['panel']}: {w['reason']} ({w['owner']}, until {w['expires']}, {_days(issued, w['expires'])} days left, used {w['used']} times)") for w in predicate["waivers"]]
+    rows = [
+        (
+            w["id"],
+            f"{w['check']} on {w['panel']}: {w['reason']} ({w['owner']}, until {w['expires']}, {_days(issued, w['expires'])} days left, used {w['used']} times)",
+        )
+        for w in predicate["waivers"]
+    ]
     return "<h2>Waivers</h2>" + (_table((), rows) if rows else "<p>None.</p>")
 
 
@@ -178,7 +216,10 @@ def _timeline(check: str, exchange: Mapping[str, Any]) -> str:
 def _comparison(found: Mapping[str, Any]) -> str:
     if found["previous_sha256"] is None:
         return "<h2>Against the certificate before</h2><p>There was none.</p>"
-    rows = [("changed", "; ".join(found["changed"]) or "nothing"), ("not comparable", "; ".join(found["not_comparable"]) or "nothing")]
+    rows = [
+        ("changed", "; ".join(found["changed"]) or "nothing"),
+        ("not comparable", "; ".join(found["not_comparable"]) or "nothing"),
+    ]
     return "<h2>Against the certificate before</h2>" + _table((), [("previous", found["previous_sha256"]), *rows])
 
 

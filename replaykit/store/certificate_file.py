@@ -121,7 +121,12 @@ class Evidence:
             raise EvidenceError("the manifest has another digest than the certificate says", path)
         try:
             files = json.loads(data)["files"]
-            if not all(set(f) == {"path", "bytes", "sha256"} and not Path(f["path"]).is_absolute() and ".." not in Path(f["path"]).parts for f in files):
+            if not all(
+                set(f) == {"path", "bytes", "sha256"}
+                and not Path(f["path"]).is_absolute()
+                and ".." not in Path(f["path"]).parts
+                for f in files
+            ):
                 raise ValueError("an entry is none")
         except (ValueError, KeyError, TypeError) as error:
             raise EvidenceError(f"not a manifest: {error}", path) from error
@@ -238,4 +243,8 @@ def _cryptography() -> tuple[Any, Any]:
 
 def own_folder(path: Path) -> Path:
     """Where a certificate's evidence is unless somebody says otherwise."""
-    return path.parent / (path.stem.replace("certificate", "evidence") if "certificate" in path.stem else os.fspath(path.stem) + "-evidence")
+    return path.parent / (
+        path.stem.replace("certificate", "evidence")
+        if "certificate" in path.stem
+        else os.fspath(path.stem) + "-evidence"
+    )

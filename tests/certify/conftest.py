@@ -44,7 +44,9 @@ def order(named: subject.Subject | None = None, **more: object) -> run.Order:
     """A fast certification of the two scripted panels."""
     one = named or subject.load("openai-chat", {})
     fleet = known_panels.fleet()
-    return run.Order(one, fleet, list(fleet.panels), "fast", known_panels.engine(one), ideal_report(), script=True, **more)
+    return run.Order(
+        one, fleet, list(fleet.panels), "fast", known_panels.engine(one), ideal_report(), script=True, **more
+    )
 
 
 def certify(folder: Path, what: run.Order | None = None) -> Certified:

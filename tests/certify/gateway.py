@@ -23,7 +23,9 @@ def gateway(upstream_port: int, change: Callable[[dict], dict] | None = None) ->
             body = self.rfile.read(int(self.headers["content-length"]))
             if change is not None:
                 body = json.dumps(change(json.loads(body))).encode()
-            headers = {k: v for k, v in self.headers.items() if k.lower() not in ("host", "content-length", "connection")}
+            headers = {
+                k: v for k, v in self.headers.items() if k.lower() not in ("host", "content-length", "connection")
+            }
             upstream = http.client.HTTPConnection("127.0.0.1", upstream_port, timeout=20)
             try:
                 upstream.request("POST", self.path, body=body, headers=headers)

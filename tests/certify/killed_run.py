@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from certify.conftest import certify  # noqa: E402
+from certify.conftest import certify
 
 if __name__ == "__main__":
     certify(Path(sys.argv[1]))

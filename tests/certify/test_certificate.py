@@ -80,7 +80,9 @@ def _expired_waiver(p: dict) -> None:
         (_harness, ("VOID", "r1.void")),
     ],
 )
-def test_the_verdict_follows_from_the_rows(statement: dict, change: Callable[[dict], None], expected: tuple[str, str]) -> None:
+def test_the_verdict_follows_from_the_rows(
+    statement: dict, change: Callable[[dict], None], expected: tuple[str, str]
+) -> None:
     predicate = full(statement["predicate"])
     change(predicate)
     assert certificate.verdict(predicate, TODAY) == expected

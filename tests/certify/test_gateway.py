@@ -16,7 +16,25 @@ from replaykit.certify.self_test import panel_finding
 
 from .gateway import gateway
 
-CHECKS = ("C01", "C04", "C09", "C12", "C13", "C17", "C20", "C22", "C24", "C25", "C28", "C30", "C32", "C34", "C35", "C48", "C49")
+CHECKS = (
+    "C01",
+    "C04",
+    "C09",
+    "C12",
+    "C13",
+    "C17",
+    "C20",
+    "C22",
+    "C24",
+    "C25",
+    "C28",
+    "C30",
+    "C32",
+    "C34",
+    "C35",
+    "C48",
+    "C49",
+)
 PANEL_CHECKS = ("C05", "C06", "C08", "C11", "C19", "C47", "C49", "C50")
 
 
@@ -36,7 +54,12 @@ def certified(folder: Path, change: Callable[[dict], dict] | None) -> dict[str, 
         with RoutedProvider(entropy=(entropy := secrets.token_bytes(16)), port=port) as provider:
             context = capture.Context(entropy, terms, provider)
             checks = [catalogue.check(id_) for id_ in CHECKS]
-            found = {c.id: combined(c.evaluate({p.name: capture.perform(c.id, p, one, context) for p in c.probes(terms)}, terms)) for c in checks}
+            found = {
+                c.id: combined(
+                    c.evaluate({p.name: capture.perform(c.id, p, one, context) for p in c.probes(terms)}, terms)
+                )
+                for c in checks
+            }
             fleet = known_panels.fleet()
             panel = fleet.panels[1]
             data = panels.capture(panel, one, context, known_panels.engine(one), fleet, folder)
@@ -58,7 +81,11 @@ def test_a_transparent_gateway_passes(tmp_path: Path) -> None:
     [
         (lambda body: {k: v for k, v in body.items() if k != "seed"}, "panel/C05", "setting_missing"),
         (lambda body: body | {"user": "gateway"}, "panel/C08", "undeclared_key"),
-        (lambda body: body | {"messages": [m | {"content": (m["content"] or "").strip()} for m in body["messages"]]}, "C12", "history_changed"),
+        (
+            lambda body: body | {"messages": [m | {"content": (m["content"] or "").strip()} for m in body["messages"]]},
+            "C12",
+            "history_changed",
+        ),
         (lambda body: body | ({"tools": body["tools"][::-1]} if "tools" in body else {}), "panel/C19", "tool_order"),
     ],
     ids=["drops the seed", "adds a user", "strips texts", "turns the tools around"],

@@ -60,7 +60,11 @@ def test_coverage_tells_a_fast_pass_from_a_qualification(certified: Certified, s
 
 @pytest.mark.parametrize(
     ("more", "why"),
-    [({"digest": "0" * 64}, "changed"), ({"digest": None}, "not installed"), ({"now": "2099-01-01T00:00:00Z"}, "expired")],
+    [
+        ({"digest": "0" * 64}, "changed"),
+        ({"digest": None}, "not installed"),
+        ({"now": "2099-01-01T00:00:00Z"}, "expired"),
+    ],
 )
 def test_coverage_calls_a_certificate_stale_and_says_why(certified: Certified, more: dict, why: str) -> None:
     found = table(certified, **more)
@@ -75,7 +79,10 @@ def test_coverage_names_what_is_missing(certified: Certified, statement: dict) -
 
 def test_coverage_counts_cassettes_of_another_fleet_apart(certified: Certified) -> None:
     digest = known_panels.fleet().digest
-    cassettes = [coverage.Recorded("a", "airline/0", "openai-chat", digest), coverage.Recorded("b", "airline/0", "openai-chat", "other")]
+    cassettes = [
+        coverage.Recorded("a", "airline/0", "openai-chat", digest),
+        coverage.Recorded("b", "airline/0", "openai-chat", "other"),
+    ]
     assert table(certified, cassettes=cassettes).recorded == {"airline/0": {"openai-chat": 1, "stale": 1}}
 
 

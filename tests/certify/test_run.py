@@ -73,7 +73,9 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     assert before and not (tmp_path / "certificate.json").exists()
     done = certify(tmp_path)
     assert {name: (parts / name).stat().st_mtime_ns for name in before} == before
-    request = verify.Request(done.path, done.statement["predicate"]["certificate"]["issued_at"], fleet=known_panels.fleet())
+    request = verify.Request(
+        done.path, done.statement["predicate"]["certificate"]["issued_at"], fleet=known_panels.fleet()
+    )
     assert verify.holds(list(verify.steps(request)))
 
 
@@ -93,7 +95,15 @@ def test_a_transport_that_drops_the_seed_fails_that_check_on_every_panel(tmp_pat
     assert (predicate["verdict"], predicate["verdict_rule"]) == ("NOT_QUALIFIED", "r1.failed")
 
 
-WAIVER = {"id": "w-1", "check": "C05", "panel": "*", "reason": "the provider refuses seeds", "owner": "me", "link": "-", "granted": "2026-01-01"}
+WAIVER = {
+    "id": "w-1",
+    "check": "C05",
+    "panel": "*",
+    "reason": "the provider refuses seeds",
+    "owner": "me",
+    "link": "-",
+    "granted": "2026-01-01",
+}
 
 
 @pytest.mark.slow

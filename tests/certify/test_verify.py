@@ -132,7 +132,9 @@ def _more_panels(s: dict) -> None:
         (_other_manifest, "evidence manifest"),
     ],
 )
-def test_a_forged_certificate_is_refused_even_when_sealed_anew(certified: Certified, tmp_path: Path, change: Callable[[dict], None], step: str) -> None:
+def test_a_forged_certificate_is_refused_even_when_sealed_anew(
+    certified: Certified, tmp_path: Path, change: Callable[[dict], None], step: str
+) -> None:
     assert step in wrong(rewritten(certified, tmp_path, change))
 
 
@@ -186,8 +188,12 @@ def keys(tmp_path: Path) -> tuple[Path, Path, Path]:
     paths = []
     for name in ("mine", "other"):
         key = Ed25519PrivateKey.generate()
-        private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+        private = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        public = key.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
         for suffix, data in (("key", private), ("pub", public)):
             path = tmp_path / f"{name}.{suffix}"
             path.write_bytes(data)
@@ -195,7 +201,9 @@ def keys(tmp_path: Path) -> tuple[Path, Path, Path]:
     return paths[0], paths[1], paths[3]
 
 
-def test_a_signature_is_checked_with_its_key(certified: Certified, tmp_path: Path, keys: tuple[Path, Path, Path]) -> None:
+def test_a_signature_is_checked_with_its_key(
+    certified: Certified, tmp_path: Path, keys: tuple[Path, Path, Path]
+) -> None:
     signed = copied(certified, tmp_path / "signed")
     certificate_file.write(signed.path, certified.statement, keys[0])
     found = lines(signed.path, key=keys[1])

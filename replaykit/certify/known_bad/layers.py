@@ -135,7 +135,12 @@ class _Timed:
     def run(self, domain: str, scenario: str, seed: int, models: Any, ask: Any, *limits: Any) -> Any:
         """Run with the clock in every request."""
         return self._engine.run(
-            domain, scenario, seed, models, lambda r: ask(replace(r, arguments=r.arguments | {"at": time.time()})), *limits
+            domain,
+            scenario,
+            seed,
+            models,
+            lambda r: ask(replace(r, arguments=r.arguments | {"at": time.time()})),
+            *limits,
         )
 
 
@@ -204,7 +209,10 @@ def _scaled_deadline(factor: float) -> type:
 
 
 def _grace(good: Any, request: Any, on_exchange: Any) -> SeatReply:
-    return good(replace(request, deadline_s=request.deadline_s * (1.9 if "body-at" in json.dumps(request.messages) else 1.0)), on_exchange)
+    return good(
+        replace(request, deadline_s=request.deadline_s * (1.9 if "body-at" in json.dumps(request.messages) else 1.0)),
+        on_exchange,
+    )
 
 
 def _forever(**given: Any) -> Any:
@@ -222,24 +230,54 @@ def known_bads() -> tuple[KnownBad, ...]:
         KnownBad("kb_read_timeout_only", "C40", "dribbled_on", layer=lax()),
         KnownBad("kb_endless_grace", "C40", "grace_without_end", asking(_grace)),
         KnownBad("kb_eternal_keepalive", "C41", "old_connection", layer=layer(sender=_forever)),
-        KnownBad("kb_no_connect_timeout", "C41", "connect_unbounded", layer=lax(connect_factor=3.0, client={"limits": httpx.Limits(max_keepalive_connections=0)})),
+        KnownBad(
+            "kb_no_connect_timeout",
+            "C41",
+            "connect_unbounded",
+            layer=lax(connect_factor=3.0, client={"limits": httpx.Limits(max_keepalive_connections=0)}),
+        ),
         KnownBad("kb_between_steps_only", "C42", "ran_on", layer=layer(ledger=BetweenSteps)),
         KnownBad("kb_timeout_as_success", "C42", "timeout_as_stop", layer=layer(gateway=StopsPolitely)),
         KnownBad("kb_resend_post", "C43", "resent", layer=layer(sender=lambda **given: Impatient())),
         KnownBad("kb_no_wall", "C44", "started_after_wall", layer=layer(queue=_no_wall)),
         KnownBad("kb_drop_unfinished", "C44", "row_dropped", layer=layer(queue=_drop_unfinished)),
-        KnownBad("kb_debit_after_send", "C45", "debit_lost", layer=layer(journal=lambda p, h, r: LateJournal(Journal.create(p, h, r)))),
+        KnownBad(
+            "kb_debit_after_send",
+            "C45",
+            "debit_lost",
+            layer=layer(journal=lambda p, h, r: LateJournal(Journal.create(p, h, r))),
+        ),
         KnownBad("kb_reset_on_resume", "C45", "budget_reset", layer=layer(spent=lambda cassette: 0)),
         KnownBad("kb_time_in_key", "C46", "replay_differs", layer=layer(replay=_time_in_key)),
-        KnownBad("kb_set_order", "C46", "replay_differs", layer=layer(order=lambda tools: sorted(tools, key=lambda t: hash(t["function"]["name"])))),
-        KnownBad("kb_only_success_recorded", "C46", "attempts_missing", layer=layer(journal=lambda p, h, r: SuccessJournal(Journal.create(p, h, r)))),
+        KnownBad(
+            "kb_set_order",
+            "C46",
+            "replay_differs",
+            layer=layer(order=lambda tools: sorted(tools, key=lambda t: hash(t["function"]["name"]))),
+        ),
+        KnownBad(
+            "kb_only_success_recorded",
+            "C46",
+            "attempts_missing",
+            layer=layer(journal=lambda p, h, r: SuccessJournal(Journal.create(p, h, r))),
+        ),
         KnownBad("kb_fallthrough", "C47", "fell_through", layer=layer(replay=_fall_through)),
         KnownBad("kb_fuzzy_match", "C47", "miss_unreported", layer=layer(replay=_fuzzy_match)),
         KnownBad("kb_ignore_unused", "C47", "left_over_unreported", layer=layer(replay=_ignore_unused)),
         KnownBad("kb_no_digest", "C48", "tamper_accepted", layer=layer(read=_no_digest)),
         KnownBad("kb_splice_ok", "C48", "splice_accepted", layer=layer(read=_splice_ok)),
-        KnownBad("kb_claims_reward", "C49", "claims_reward", layer=layer(rows=lambda rows: [row | {"reward": "1.0"} for row in rows])),
+        KnownBad(
+            "kb_claims_reward",
+            "C49",
+            "claims_reward",
+            layer=layer(rows=lambda rows: [row | {"reward": "1.0"} for row in rows]),
+        ),
         KnownBad("kb_drop_panel", "C50", "panel_missing", layer=layer(rows=lambda rows: list(rows)[:-1] or list(rows))),
         KnownBad("kb_duplicate_panel", "C50", "panel_twice", layer=layer(rows=lambda rows: [*rows, rows[0]])),
-        KnownBad("kb_empty_denominator", "C50", "empty_denominator", layer=layer(rows=lambda rows: [r for r in rows if r["status"] == "PASS"])),
-    )  # fmt: skip
+        KnownBad(
+            "kb_empty_denominator",
+            "C50",
+            "empty_denominator",
+            layer=layer(rows=lambda rows: [r for r in rows if r["status"] == "PASS"]),
+        ),
+    )

@@ -38,7 +38,7 @@ class KnownBad:
     layer: Callable[[], Layer] = field(default=Layer)
 
     def subject(self) -> Subject:
-        """A fresh subject; what it remembers begins empty."""
+        """The subject; its layer is fresh, a transport may remember what it was asked before."""
         return Subject(self.id, self.transport, f"known-bad {self.id}", layer=self.layer())
 
 
@@ -77,7 +77,9 @@ def calls(change: Callable[[Any, TransportRequest], Any]) -> type:
     return reply(lambda given, request: replace(given, tool_calls=tuple(change(c, request) for c in given.tool_calls)))
 
 
-def asking(ask: Callable[[Callable[[TransportRequest, Exchanges], SeatReply], TransportRequest, Exchanges], SeatReply]) -> type:
+def asking(
+    ask: Callable[[Callable[[TransportRequest, Exchanges], SeatReply], TransportRequest, Exchanges], SeatReply],
+) -> type:
     """A transport that asks in another way; it is given the good way of asking."""
 
     class OtherAsk(OpenAIChat):
@@ -87,11 +89,15 @@ def asking(ask: Callable[[Callable[[TransportRequest, Exchanges], SeatReply], Tr
     return OtherAsk
 
 
-def reading(read: Callable[[Callable[..., SeatReply], int, Mapping[str, Any], bytes, TransportRequest], SeatReply]) -> type:
+def reading(
+    read: Callable[[Callable[..., SeatReply], int, Mapping[str, Any], bytes, TransportRequest], SeatReply],
+) -> type:
     """A transport that reads responses in another way; it is given the good way of reading."""
 
     class OtherRead(OpenAIChat):
-        def from_wire(self, status: int, headers: Mapping[str, Any], body: bytes, request: TransportRequest | None = None) -> SeatReply:
+        def from_wire(
+            self, status: int, headers: Mapping[str, Any], body: bytes, request: TransportRequest | None = None
+        ) -> SeatReply:
             return read(super().from_wire, status, headers, body, request)
 
     return OtherRead
@@ -111,7 +117,14 @@ class LaxSender:
         client: Options of the HTTP client.
     """
 
-    def __init__(self, *, factor: float = 1.0, connect_factor: float | None = None, client: Mapping[str, Any] | None = None, **_ignored: Any) -> None:
+    def __init__(
+        self,
+        *,
+        factor: float = 1.0,
+        connect_factor: float | None = None,
+        client: Mapping[str, Any] | None = None,
+        **_ignored: Any,
+    ) -> None:
         self.secrets = Secrets()
         self._factor, self._connect_factor = factor, factor if connect_factor is None else connect_factor
         self._client = httpx.Client(**{"trust_env": False, "verify": False, **(client or {})})
@@ -122,14 +135,28 @@ class LaxSender:
     def __exit__(self, *_error: object) -> None:
         self._client.close()
 
-    def post(self, url: str, headers: Any, body: bytes, read: Any, on_exchange: Any, *, deadline_s: float = 17.0, attempt: int = 1) -> SeatReply:
+    def post(
+        self,
+        url: str,
+        headers: Any,
+        body: bytes,
+        read: Any,
+        on_exchange: Any,
+        *,
+        deadline_s: float = 17.0,
+        attempt: int = 1,
+    ) -> SeatReply:
         """One request."""
         exchange = WireExchange(attempt, {"method": "POST", "uri": url, "headers": {}, "body": body})
         timeout = httpx.Timeout(deadline_s * self._factor, connect=deadline_s * self._connect_factor)
         try:
             response = self._client.post(url, headers=headers, content=body, timeout=timeout)
             found = {k: [v] for k, v in response.headers.items()}
-            exchange.response = {"status": {"code": response.status_code, "message": ""}, "headers": found, "body": response.content}
+            exchange.response = {
+                "status": {"code": response.status_code, "message": ""},
+                "headers": found,
+                "body": response.content,
+            }
             return read(response.status_code, found, response.content)
         except (httpx.HTTPError, SeatFailure) as error:
             failure = error if isinstance(error, SeatFailure) else self._failure(error)
@@ -148,8 +175,13 @@ def lax(**options: Any) -> Callable[[], Layer]:
     return layer(sender=lambda **given: LaxSender(**options))
 
 
-def retrying(should: Callable[[SeatFailure], bool], times: int, change: Callable[[TransportRequest, int], TransportRequest] = lambda r, i: r,
-             wait: Callable[[SeatFailure, int], float] = lambda f, i: 0.0, quiet: bool = False) -> type:  # fmt: skip
+def retrying(
+    should: Callable[[SeatFailure], bool],
+    times: int,
+    change: Callable[[TransportRequest, int], TransportRequest] = lambda r, i: r,
+    wait: Callable[[SeatFailure, int], float] = lambda f, i: 0.0,
+    quiet: bool = False,
+) -> type:
     """A transport that asks again after failures.
 
     Args:

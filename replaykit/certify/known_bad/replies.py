@@ -11,7 +11,15 @@ from dataclasses import replace
 from typing import Any
 
 from replaykit.certify.known_bad.making import (
-    KnownBad, Meeting, asking, calls, lax, messages, reading, reply, retrying,
+    KnownBad,
+    Meeting,
+    asking,
+    calls,
+    lax,
+    messages,
+    reading,
+    reply,
+    retrying,
 )
 from replaykit.seats import ReplyCall, SeatFailure, SeatReply, TransportRequest, arguments_object
 from replaykit.transports.openai_chat import OpenAIChat
@@ -63,7 +71,9 @@ def _merge_index0(given: SeatReply, request: TransportRequest) -> SeatReply:
     return replace(given, tool_calls=(replace(given.tool_calls[0], arguments=merged.replace("}{", ", ")),))
 
 
-def _first_choice(good: Callable, status: int, headers: Mapping[str, Any], body: bytes, request: TransportRequest) -> SeatReply:
+def _first_choice(
+    good: Callable, status: int, headers: Mapping[str, Any], body: bytes, request: TransportRequest
+) -> SeatReply:
     try:
         data = json.loads(body)
         data["choices"] = data["choices"][:1]
@@ -72,7 +82,9 @@ def _first_choice(good: Callable, status: int, headers: Mapping[str, Any], body:
     return good(status, headers, json.dumps(data).encode(), request)
 
 
-def _error_as_text(good: Callable, status: int, headers: Mapping[str, Any], body: bytes, request: TransportRequest) -> SeatReply:
+def _error_as_text(
+    good: Callable, status: int, headers: Mapping[str, Any], body: bytes, request: TransportRequest
+) -> SeatReply:
     try:
         return good(status, headers, body, request)
     except SeatFailure:
@@ -81,7 +93,9 @@ def _error_as_text(good: Callable, status: int, headers: Mapping[str, Any], body
         return SeatReply(content=body.decode("utf-8", "replace") or "(empty)", finish_reason="stop")
 
 
-def _skip_bad_chunk(good: Callable, status: int, headers: Mapping[str, Any], body: bytes, request: TransportRequest) -> SeatReply:
+def _skip_bad_chunk(
+    good: Callable, status: int, headers: Mapping[str, Any], body: bytes, request: TransportRequest
+) -> SeatReply:
     if not body.startswith((b"data:", b":")):
         return good(status, headers, body, request)
     texts = []
@@ -110,7 +124,9 @@ class PoisonedPool(OpenAIChat):
     def ask(self, request: TransportRequest, on_exchange: Any) -> SeatReply:
         """Ask and remember."""
         if self.broken:
-            self._sender.post(self.url(request), {}, b"", lambda s, h, b: None, on_exchange, deadline_s=request.deadline_s)
+            self._sender.post(
+                self.url(request), {}, b"", lambda s, h, b: None, on_exchange, deadline_s=request.deadline_s
+            )
             raise SeatFailure("unreachable", "the pool is poisoned")
         try:
             return super().ask(request, on_exchange)
@@ -170,23 +186,59 @@ def known_bads() -> tuple[KnownBad, ...]:
     return (
         KnownBad("kb_truncate_64", "C22", "name_changed", calls(lambda c, r: replace(c, name=c.name[:60]))),
         KnownBad("kb_casefold", "C22", "name_changed", calls(lambda c, r: replace(c, name=c.name.lower()))),
-        KnownBad("kb_sanitise_one_way", "C22", "name_changed", calls(lambda c, r: replace(c, name=c.name.replace("-", "_")))),
+        KnownBad(
+            "kb_sanitise_one_way", "C22", "name_changed", calls(lambda c, r: replace(c, name=c.name.replace("-", "_")))
+        ),
         KnownBad("kb_fuzzy_repair", "C23", "name_repaired", calls(_fuzzy)),
-        KnownBad("kb_prefix_strip", "C23", "name_repaired", calls(lambda c, r: replace(c, name=re.sub(r"^functions\.|:\d+$", "", c.name)))),
+        KnownBad(
+            "kb_prefix_strip",
+            "C23",
+            "name_repaired",
+            calls(lambda c, r: replace(c, name=re.sub(r"^functions\.|:\d+$", "", c.name))),
+        ),
         KnownBad("kb_float_all", "C24", "argument_changed", calls(_floats)),
         KnownBad("kb_reserialise_evidence", "C24", "argument_text_changed", calls(_last_wins)),
-        KnownBad("kb_json_repair", "C25", "arguments_altered", calls(lambda c, r: replace(c, arguments=_repaired(c.arguments)))),
+        KnownBad(
+            "kb_json_repair",
+            "C25",
+            "arguments_altered",
+            calls(lambda c, r: replace(c, arguments=_repaired(c.arguments))),
+        ),
         KnownBad("kb_last_duplicate_wins", "C25", "arguments_altered", calls(_last_wins)),
         KnownBad("kb_retry_malformed", "C25", "retried", asking(_retry_malformed)),
         KnownBad("kb_first_only", "C26", "calls_changed", reply(lambda g, r: replace(g, tool_calls=g.tool_calls[:1]))),
         KnownBad("kb_merge_index0", "C26", "calls_changed", reply(_merge_index0)),
-        KnownBad("kb_drop_text", "C26", "text_lost", reply(lambda g, r: replace(g, content=None) if g.tool_calls else g)),
+        KnownBad(
+            "kb_drop_text", "C26", "text_lost", reply(lambda g, r: replace(g, content=None) if g.tool_calls else g)
+        ),
         KnownBad("kb_first_choice", "C26", "choices_merged", reading(_first_choice)),
-        KnownBad("kb_regenerate_ids", "C27", "ids_changed", reply(lambda g, r: replace(g, tool_calls=tuple(replace(c, id=f"new_{i}") for i, c in enumerate(g.tool_calls))))),
-        KnownBad("kb_ids_shortened", "C27", "ids_changed", messages(lambda m, r: json.loads(json.dumps(m).replace("i" * 40, "i" * 24)))),
+        KnownBad(
+            "kb_regenerate_ids",
+            "C27",
+            "ids_changed",
+            reply(
+                lambda g, r: replace(g, tool_calls=tuple(replace(c, id=f"new_{i}") for i, c in enumerate(g.tool_calls)))
+            ),
+        ),
+        KnownBad(
+            "kb_ids_shortened",
+            "C27",
+            "ids_changed",
+            messages(lambda m, r: json.loads(json.dumps(m).replace("i" * 40, "i" * 24))),
+        ),
         KnownBad("kb_ignore_finish", "C28", "incomplete_as_answer", reply(_finish)),
-        KnownBad("kb_fill_stop", "C28", "finish_invented", reply(lambda g, r: replace(g, finish_reason=g.finish_reason or "stop"))),
-        KnownBad("kb_none_as_answer", "C29", "empty_as_answer", reply(lambda g, r: g if g.tool_calls or (g.content or "").strip() else replace(g, content=str(g.content)))),
+        KnownBad(
+            "kb_fill_stop",
+            "C28",
+            "finish_invented",
+            reply(lambda g, r: replace(g, finish_reason=g.finish_reason or "stop")),
+        ),
+        KnownBad(
+            "kb_none_as_answer",
+            "C29",
+            "empty_as_answer",
+            reply(lambda g, r: g if g.tool_calls or (g.content or "").strip() else replace(g, content=str(g.content))),
+        ),
         KnownBad("kb_error_as_text", "C30", "error_as_content", reading(_error_as_text)),
         KnownBad("kb_partial_ok", "C31", "partial_accepted", asking(_partial_ok)),
         KnownBad("kb_poisoned_pool", "C31", "poisoned", PoisonedPool),
@@ -198,5 +250,10 @@ def known_bads() -> tuple[KnownBad, ...]:
         KnownBad("kb_skip_bad_chunk", "C36", "stream_merged", reading(_skip_bad_chunk), lax()),
         KnownBad("kb_crosstalk", "C37", "crossed", _crosstalk()),
         KnownBad("kb_shared_buffer", "C37", "crossed", _shared_buffer()),
-        KnownBad("kb_swallow_judge", "C49", "judge_reply_changed", reply(lambda g, r: replace(g, content='{"results": []}') if r.seat == "judge" else g)),
-    )  # fmt: skip
+        KnownBad(
+            "kb_swallow_judge",
+            "C49",
+            "judge_reply_changed",
+            reply(lambda g, r: replace(g, content='{"results": []}') if r.seat == "judge" else g),
+        ),
+    )

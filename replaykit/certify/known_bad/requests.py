@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from replaykit.certify.known_bad import making
-from replaykit.certify.known_bad.making import KnownBad, body, layer, lax, messages, reply, retrying, tools
+from replaykit.certify.known_bad.making import KnownBad, body, lax, layer, messages, reply, retrying, tools
 from replaykit.certify.subject import Layer, artefact_label
 from replaykit.gateway import Gateway
 from replaykit.seats import SeatFailure, SeatReply, TransportRequest
@@ -42,7 +42,9 @@ class SilentDrop(OpenAIChat):
 
     def sent_settings(self, request: TransportRequest) -> dict[str, Any]:
         """Only what it knows."""
-        return super().sent_settings(replace(request, settings={k: v for k, v in request.settings.items() if k in SETTINGS}))
+        return super().sent_settings(
+            replace(request, settings={k: v for k, v in request.settings.items() if k in SETTINGS})
+        )
 
 
 def global_settings() -> type:
@@ -67,7 +69,12 @@ class NoPairing(OpenAIChat):
         """Ask without looking at pairs."""
         sent = bodies.encode(self.to_wire(request))
         return self._sender.post(
-            self.url(request), self.headers(), sent, lambda s, h, b: self.from_wire(s, h, b, request), on_exchange, deadline_s=request.deadline_s
+            self.url(request),
+            self.headers(),
+            sent,
+            lambda s, h, b: self.from_wire(s, h, b, request),
+            on_exchange,
+            deadline_s=request.deadline_s,
         )
 
 
@@ -90,7 +97,11 @@ class CollapsingGateway(Gateway):
 
 
 def _contents(change: Any) -> type:
-    return messages(lambda sent, request: [m | {"content": change(m["content"])} if isinstance(m.get("content"), str) else m for m in sent])
+    return messages(
+        lambda sent, request: [
+            m | {"content": change(m["content"])} if isinstance(m.get("content"), str) else m for m in sent
+        ]
+    )
 
 
 def _merged(sent: list[dict], request: TransportRequest) -> list[dict]:
@@ -142,7 +153,11 @@ def _deep(value: Any, change: Any) -> Any:
 
 def _inlined(offered: list[dict]) -> list[dict]:
     def follow(node: dict) -> dict:
-        return {"type": "string", "enum": ["b", "a"]} if "$ref" in node else {k: v for k, v in node.items() if k != "$defs"}
+        return (
+            {"type": "string", "enum": ["b", "a"]}
+            if "$ref" in node
+            else {k: v for k, v in node.items() if k != "$defs"}
+        )
 
     return _deep(offered, follow)
 
@@ -173,34 +188,65 @@ def known_bads() -> tuple[KnownBad, ...]:
         KnownBad("kb_follow_redirect", "C03", "redirect_followed", layer=lax(client={"follow_redirects": True})),
         KnownBad("kb_key_in_cassette", "C04", "key_in_cassette", layer=layer(journal=_leaky)),
         KnownBad("kb_key_in_error", "C04", "key_in_error", KeyInError),
-        KnownBad("kb_drop_seed", "C05", "setting_missing", body(lambda b, r: {k: v for k, v in b.items() if k != "seed"})),
-        KnownBad("kb_settings_as_text", "C05", "setting_changed", body(lambda b, r: b | {"max_tokens": str(b.get("max_tokens", 1))})),
-        KnownBad("kb_truthy_filter", "C06", "falsy_setting_missing", body(lambda b, r: {k: v for k, v in b.items() if v})),
+        KnownBad(
+            "kb_drop_seed", "C05", "setting_missing", body(lambda b, r: {k: v for k, v in b.items() if k != "seed"})
+        ),
+        KnownBad(
+            "kb_settings_as_text",
+            "C05",
+            "setting_changed",
+            body(lambda b, r: b | {"max_tokens": str(b.get("max_tokens", 1))}),
+        ),
+        KnownBad(
+            "kb_truthy_filter", "C06", "falsy_setting_missing", body(lambda b, r: {k: v for k, v in b.items() if v})
+        ),
         KnownBad("kb_silent_drop", "C07", "silent_drop", SilentDrop),
         KnownBad("kb_adds_default_max_tokens", "C08", "undeclared_key", body(lambda b, r: {"max_tokens": 4096} | b)),
         KnownBad("kb_adds_user", "C08", "undeclared_key", body(lambda b, r: b | {"user": "someone"})),
         KnownBad("kb_global_settings", "C09", "settings_crossed", global_settings()),
-        KnownBad("kb_retry_drops_tools", "C10", "retry_body_differs", retrying(lambda f: f.status == 500, 1, _drop_tools)),
+        KnownBad(
+            "kb_retry_drops_tools", "C10", "retry_body_differs", retrying(lambda f: f.status == 500, 1, _drop_tools)
+        ),
         KnownBad("kb_model_overwrite", "C11", "model_overwritten", reply(lambda g, r: replace(g, model=r.model))),
         KnownBad("kb_strip", "C12", "history_changed", _contents(str.strip)),
         KnownBad("kb_merge_consecutive", "C12", "history_changed", messages(_merged)),
         KnownBad("kb_hoist_system", "C12", "history_changed", messages(_hoisted)),
         KnownBad("kb_last_k", "C13", "history_not_kept", messages(lambda m, r: m if len(m) < 8 else [m[0], *m[-6:]])),
         KnownBad("kb_drop_tool_turns", "C13", "history_not_kept", messages(_without_tool_turns)),
-        KnownBad("kb_str_none", "C14", "null_as_text", messages(lambda m, r: [x | {"content": str(x.get("content"))} for x in m])),
+        KnownBad(
+            "kb_str_none",
+            "C14",
+            "null_as_text",
+            messages(lambda m, r: [x | {"content": str(x.get("content"))} for x in m]),
+        ),
         KnownBad("kb_content_parts", "C14", "null_form", messages(_parts)),
         KnownBad("kb_renumber_ids", "C15", "ids_renumbered", messages(_renumbered)),
         KnownBad("kb_orphan_result", "C15", "bad_pairing_sent", NoPairing),
         KnownBad("kb_no_flip", "C16", "roles_flipped", messages(_flipped)),
         KnownBad("kb_double_flip", "C16", "roles_flipped", messages(_one_role)),
-        KnownBad("kb_strip_hashes", "C17", "stop_token_changed", reply(lambda g, r: replace(g, content=(g.content or "").replace("#", "")))),
+        KnownBad(
+            "kb_strip_hashes",
+            "C17",
+            "stop_token_changed",
+            reply(lambda g, r: replace(g, content=(g.content or "").replace("#", ""))),
+        ),
         KnownBad("kb_extra_turn", "C17", "extra_request", making.asking(_extra_turn)),
         KnownBad("kb_truncate_64k", "C18", "truncated", _contents(lambda t: t[:65536])),
         KnownBad("kb_sort_keys", "C19", "schema_key_order", tools(lambda t: json.loads(json.dumps(t, sort_keys=True)))),
-        KnownBad("kb_strip_defaults", "C19", "schema_changed", tools(lambda t: _deep(t, lambda n: {k: v for k, v in n.items() if k != "default"}))),
+        KnownBad(
+            "kb_strip_defaults",
+            "C19",
+            "schema_changed",
+            tools(lambda t: _deep(t, lambda n: {k: v for k, v in n.items() if k != "default"})),
+        ),
         KnownBad("kb_inline_refs", "C19", "schema_changed", tools(_inlined)),
-        KnownBad("kb_sort_tools", "C19", "tool_order", tools(lambda t: sorted(t, key=lambda x: x["function"]["name"], reverse=True))),
+        KnownBad(
+            "kb_sort_tools",
+            "C19",
+            "tool_order",
+            tools(lambda t: sorted(t, key=lambda x: x["function"]["name"], reverse=True)),
+        ),
         KnownBad("kb_empty_tools_list", "C20", "tools_without_tools", body(lambda b, r: {"tools": []} | b)),
         KnownBad("kb_collapse_outer_over_inner", "C21", "mismatch_sent", layer=layer(gateway=CollapsingGateway)),
         KnownBad("kb_strip_outer_silently", "C21", "undeclared_rewrite", UndeclaredRewrite),
-    )  # fmt: skip
+    )

@@ -51,5 +51,11 @@ def _first_seat_only(good: Callable, request: TransportRequest, on_exchange: Exc
 
 def universal() -> tuple[KnownBad, ...]:
     """U1 to U5; they target every check."""
-    ways = {"U1_canned": asking(_canned), "U2_always_raise": asking(_always_raise), "U3_memoize": _memoize(), "U4_lying_log": asking(_lying_log), "U5_first_seat_only": asking(_first_seat_only)}
+    ways = {
+        "U1_canned": asking(_canned),
+        "U2_always_raise": asking(_always_raise),
+        "U3_memoize": _memoize(),
+        "U4_lying_log": asking(_lying_log),
+        "U5_first_seat_only": asking(_first_seat_only),
+    }
     return tuple(KnownBad(id_, "*", "*", transport) for id_, transport in ways.items())
