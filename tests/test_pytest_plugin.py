@@ -292,6 +292,6 @@ def test_nothing_heavy_is_imported_when_no_option_is_used(project):
 
 
 def test_importing_the_plugin_imports_pytest_alone():
-    code = "import sys, pytest; old = {*sys.modules}; import replaykit.pytest_plugin; print(*sorted({*sys.modules} - old))"
+    code = "import sys, pytest; a = {*sys.modules}; import replaykit.pytest_plugin; print(*sorted({*sys.modules} - a))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["replaykit", "replaykit._version", "replaykit.pytest_plugin"]

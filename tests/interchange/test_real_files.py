@@ -1,4 +1,4 @@
-"""Results files that other people's runs wrote, where they lie beside the repository: hashes and matches as tau2 1.0.1 has them."""
+"""Results files of other people's runs, where they lie beside the repository: they end as tau2 1.0.1 says."""
 
 from __future__ import annotations
 

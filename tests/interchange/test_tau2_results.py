@@ -315,7 +315,7 @@ def test_the_older_line_reads_too(document, imported):
         ("[1]", "the document is not an object"),
         ("{}", "lacks 'info'"),
         ('{"info": 3}', "/info is 3"),
-        ("[" * 5000, "nested deeper"),
+        ("[" * 5000 + "]" * 5000, "nested deeper"),
         ('{"info": {"environment_info": {}, "user_info": {}}}', "/info/environment_info lacks 'domain_name'"),
         ("\xff", "not UTF-8"),
     ],

@@ -14,6 +14,7 @@ from replaykit.errors import UsageError
 from replaykit.interchange import vcr_file
 from replaykit.interchange.vcr_file import Interaction
 from replaykit.replay import replay
+from replaykit.seats import SEATS
 from replaykit.store import reader
 
 
@@ -102,6 +103,30 @@ def test_what_vcrpy_itself_recorded_is_played(recording, runtime, fleet, tmp_pat
     assert replay(reader.read(tmp_path / "own.cassette.jsonl"), runtime, fleet, "x").status == "equal"
 
 
+@pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic-messages", "gemini-generate"])
+def test_every_wire_comes_back(wire, runtime, fleet, tmp_path):
+    from replaykit import arm, record, seating
+    from replaykit.controls import ControlProvider
+    from replaykit.store.journal import Journal
+    from replaykit.store.redaction import Redactor
+    from replaykit.transports.sender import Sender
+
+    panel, path = fleet.panel("retail/2"), tmp_path / "r.cassette.jsonl"
+    scenario = runtime.scenarios("retail")["2"]
+    with ControlProvider() as provider, Sender() as sender:
+        seating.from_controls("reference", scenario, "c", provider, sender)
+        seats = {s: {"transport": wire, "model": "m", "base_url": provider.base_url("c", s, wire)} for s in SEATS}
+        os_key = {"CONTROL_KEY": seating.CONTROL_KEY}
+        mine = arm.parse({s: {**row, "key_env": "CONTROL_KEY"} for s, row in seats.items()}, "mine", "test")
+        seated = seating.from_arm(mine, sender, os_key)
+        with Journal.create(path, record.header(runtime, fleet, panel, seated, 300), Redactor()) as journal:
+            record.play(runtime, panel, seated, journal, 300, Redactor())
+    exchange.export_vcr(path, tmp_path / "t.yaml")
+    result = import_wire.import_vcr(tmp_path / "t.yaml", fleet, None, None, tmp_path / "back.cassette.jsonl")
+    assert result == reader.read(path).result
+    assert result.reward == 1.0
+
+
 @pytest.fixture
 def exported(recording, tmp_path):
     """An exported file as a document that can be changed and written again."""
@@ -183,11 +208,12 @@ def test_what_is_no_cassette_of_vcrpy_is_refused_by_a_sentence(exported, played,
         played(exported | change)
 
 
+PAIRS = zip("abcdefgh", "bcdefghi", strict=True)
+UNFOLDING = "a: &a [x]\n" + "".join(f"{b}: &{b} [{','.join([f'*{a}'] * 10)}]\n" for a, b in PAIRS)
 HOSTILE = {
     "an object tag": ("!!python/object/apply:os.system ['true']", "asks to build what is not plain data"),
     "a tag inside": ("version: 1\ninteractions: [!!python/tuple [1]]", "asks to build what is not plain data"),
-    "aliases that unfold": ("a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
-        f"{b}: &{b} [{','.join([f'*{a}'] * 10)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)), "unfolds to more"),
+    "aliases that unfold": (UNFOLDING, "unfolds to more"),
     "an alias to itself": ("&a [*a]", "nested deeper"),
     "nothing": ("", "is empty"),
     "half a line": ("version: 1\ninteractions: [", "is not YAML"),
