@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from operator import is_
 from typing import Any, Protocol
 
@@ -71,6 +72,7 @@ class Gateway:
         self._sources, self._record, self._ledger, self._settings, self._clock = sources, record, ledger, settings, clock
         self._side: dict[str, dict[str, Any]] = {}
         self._normal: dict[str, tuple[list[dict], list[dict]]] = {}  # messages a seat was last asked, native and normal
+        self._tools: tuple[list[dict], list[dict]] | None = None  # schemas last asked with, and the copy given out
         self.diagnostics: list[Diagnostic] = []
 
     def ask(self, request: SeatRequest) -> SeatReply:
@@ -122,7 +124,7 @@ class Gateway:
             number=request.number,
             model=request.model,
             messages=self._normal_messages(request),
-            tools=request.tools,
+            tools=self._own_tools(request),
             tool_choice=request.tool_choice,
             settings=settings,
             deadline_s=deadline_s,
@@ -134,9 +136,18 @@ class Gateway:
         native, normal = self._normal.get(request.seat, ([], []))
         if len(native) > len(request.messages) or not all(map(is_, native, request.messages)):
             native, normal = [], []
-        normal = normal + [normalise_message(m) for m in request.messages[len(native):]]
+        normal = normal + [_own(m) for m in request.messages[len(native):]]
         self._normal[request.seat] = list(request.messages), normal
         return normal.copy()
+
+    def _own_tools(self, request: SeatRequest) -> list[dict] | None:
+        """The schemas are the engine's, shared by all its episodes: whoever may write on them gets a copy."""
+        tools = request.tools
+        if tools is None or getattr(self._sources[request.seat], "inert", False):
+            return tools
+        if self._tools is None or self._tools[0] is not tools:
+            self._tools = tools, deepcopy(tools)
+        return self._tools[1]
 
     def _answer(self, request: SeatRequest, asked: TransportRequest) -> SeatReply:
         began = self._clock()
@@ -159,3 +170,9 @@ class Gateway:
     def _exchange(self, number: int, exchange: WireExchange) -> None:
         self._ledger.connecting_s += exchange.timing.get("connect_s", 0.0)
         self._record.exchange(number, exchange)
+
+
+def _own(message: dict) -> dict:
+    """A normalised message that shares no dictionary with the native one."""
+    normal = normalise_message(message)
+    return dict(message) if normal is message else normal

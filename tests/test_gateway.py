@@ -232,3 +232,17 @@ def test_what_a_provider_wants_back_goes_to_the_same_seat_only():
     gate.ask(request("customer", 2))
     gate.ask(request("learner", 3))
     assert (learner.asked[1].side, customer.asked[0].side) == (side, {})
+
+
+def test_a_source_that_writes_on_its_request_spoils_neither_history_nor_tools():
+    class Scribbler:
+        def ask(self, asked, on_exchange):
+            asked.tools[0]["function"]["name"] = "spoilt"
+            for message in asked.messages:
+                message["content"] = "spoilt"
+            return SeatReply("x")
+
+    native = request(messages=history_with_call())
+    before = copy.deepcopy(native.to_dict())
+    Gateway({"learner": Scribbler()}, Steps(), Ledger(Budget(), lambda: 0.0)).ask(native)
+    assert native.to_dict() == before
