@@ -255,8 +255,9 @@ def _confusion(rows: Sequence[Mapping[str, Any]]) -> list[dict]:
 
 
 def _seed(seeds: Mapping[str, Any]) -> int:
-    """The case seed; an imported run may know its trial seed only."""
-    seed = seeds["trial"] if seeds["case"] is None else seeds["case"]
+    """The case seed; an imported run may know its trial seed only, or no more than its place among the trials."""
+    known = (seeds["case"], seeds["trial"], seeds.get("index"))
+    seed = next((seed for seed in known if seed is not None), None)
     if type(seed) is not int:
         raise ValueError("the seed is no whole number")
     return seed

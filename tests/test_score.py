@@ -245,6 +245,20 @@ def test_a_header_or_footer_of_another_shape_is_refused(episode, fleet, monkeypa
         score.trial(summary.path, fleet, None)
 
 
+SEEDS = [
+    ({"case": 1, "trial": 2}, 1),
+    ({"case": None, "trial": 2}, 2),
+    ({"case": None, "trial": None, "index": 3}, 3),
+]
+
+
+@pytest.mark.parametrize(("seeds", "expected"), SEEDS)
+def test_a_trial_goes_by_the_most_that_is_known_of_its_seed(episode, fleet, monkeypatch, seeds, expected):
+    summary = scan.scan(episode("airline/0", "a", SeatReply("Good day.")))
+    monkeypatch.setattr(scan, "scan", lambda path: changed(summary, "header", seeds=seeds))
+    assert score.trial(summary.path, fleet, None).trial.case_seed == expected
+
+
 def without_counts(summary: CassetteSummary) -> CassetteSummary:
     return replace(summary, footer=summary.footer | {"fields": {}})
 
