@@ -45,6 +45,8 @@ class ReplayStopped(BaseException):
 class CassetteSource:
     """Answers from a cassette, by seat and position."""
 
+    inert = True  # it does not look at what it is asked
+
     def __init__(self, requests: tuple[RecordedRequest, ...]) -> None:
         self._requests = requests
 
@@ -147,6 +149,8 @@ def replay(cassette: Cassette, engine: Engine, fleet: Fleet, name: str, level: s
         except ReplayStopped:
             pass
     divergences = comparison.divergences
+    if result is None and not divergences and not cassette.interrupted:
+        divergences = [_sent_now(cassette.requests[comparison.asked - 1])]
     if result is not None:
         result.diagnostics.extend(gateway.diagnostics)
         divergences = [*divergences, *_after(cassette, comparison, result, engine, panel)]
@@ -177,19 +181,31 @@ def _after(cassette: Cassette, comparison: Comparison, result: EpisodeResult, en
     recorded = cassette.result
     if recorded is not None:
         found += _results(recorded, result)
-        found += _policy_states(cassette.footer.get("policy_states"), policy_record.final(engine, panel, result))
+        actual = policy_record.final(engine, panel, result)
+        found += _policy_states(cassette.footer.get("policy_states"), actual) or _policy_records(cassette, actual)
     return found
+
+
+def _policy_records(cassette: Cassette, actual: dict) -> list[Divergence]:
+    """The states that were written turn by turn say the same as the footer's."""
+    recorded = [{"turn": turn, "digest": digest} for turn, digest in cassette.states]
+    return _compared("policy_state", recorded, [dict(turn) for turn in actual["turns"][:-1]])
 
 
 def _policy_states(recorded: Any, actual: dict) -> list[Divergence]:
     """The first turn where the policy states part, then the final state."""
     turns = recorded.get("turns") if isinstance(recorded, dict) else None
-    parting = policy.first_parting(turns or [], actual["turns"])
+    well_formed = isinstance(turns, list) and all(map(_is_turn, turns))
+    parting = policy.first_parting(turns, actual["turns"]) if well_formed else None
     if parting is None:
         return _compared("policy_state", recorded, canonical.encode(actual))
     sentence = f"the policy state after message {parting['turn']} of the trajectory differs"
     pointer = canonical.pointer("turns", parting["turn"])
     return [Divergence("policy_state", pointer, parting["recorded"], parting["recomputed"], sentence)]
+
+
+def _is_turn(entry: Any) -> bool:
+    return isinstance(entry, dict) and type(entry.get("turn")) is int and isinstance(entry.get("digest"), str)
 
 
 # What is compared of a result, in order: divergence kind -> members.
@@ -268,6 +284,12 @@ def _other_seat(request: SeatRequest, recorded: RecordedRequest) -> Divergence:
     return Divergence("request", "/seat", recorded.seat, request.seat, sentence, request.seat, request.number)
 
 
+def _sent_now(recorded: RecordedRequest) -> Divergence:
+    """A request that is asked now as it was then, when it did not go out: there is no reply to go on with."""
+    sentence = f"the {recorded.seat}'s request {recorded.number} goes out now, and did not when it was recorded"
+    return Divergence("request", "", recorded.outcome, difference.MISSING, sentence, recorded.seat, recorded.number)
+
+
 def _missing(recorded: RecordedRequest, asked: int) -> Divergence:
     sentence = f"the {recorded.seat}'s request {recorded.number} was recorded, but the episode ended after {asked} requests"
     return Divergence("missing_request", "", recorded.native.to_dict(), difference.MISSING, sentence, recorded.seat, recorded.number)
@@ -307,7 +329,10 @@ def _notes(cassette: Cassette, engine: Engine, fleet: Fleet) -> list[str]:
 
 
 def _seed(cassette: Cassette) -> int:
-    return cassette.header["seeds"]["trial"]
+    seed = cassette.header["seeds"].get("trial")
+    if type(seed) is not int:
+        raise EvidenceError("the header names no trial seed", cassette.path)
+    return seed
 
 
 def limits(cassette: Cassette) -> tuple[int, int] | None:

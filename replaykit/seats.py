@@ -141,7 +141,20 @@ class SeatReply:
             KeyError, TypeError: the data is not a reply.
         """
         calls = tuple(ReplyCall(c["id"], c["name"], c["arguments"]) for c in data.get("tool_calls", ()))
-        return cls(**{**data, "tool_calls": calls})
+        reply = cls(**{**data, "tool_calls": calls})
+        for name, kinds in _REPLY_KINDS.items():
+            if not isinstance(getattr(reply, name), kinds):
+                raise TypeError(f"a reply's {name} is a {type(getattr(reply, name)).__name__}")
+        return reply
+
+
+_TEXT = (str, type(None))
+_REPLY_KINDS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("content", "finish_reason", "model", "id"), _TEXT),
+    "usage": (dict, type(None)),
+    "cost": (int, float, type(None)),
+    "side": (dict,),
+}
 
 
 FAILURE_KINDS = (
@@ -187,7 +200,13 @@ class SeatFailure(ReplaykitError):
 
     @classmethod
     def from_dict(cls, data: dict) -> SeatFailure:
-        """Undo `to_dict`."""
+        """Undo `to_dict`.
+
+        Raises:
+            KeyError, TypeError: the data is not a failure.
+        """
+        if not isinstance(data["kind"], str) or not isinstance(data["message"], str):
+            raise TypeError("a failure's kind and message are texts")
         return cls(data["kind"], data["message"], data.get("status"), data.get("retry_after_s"))
 
 

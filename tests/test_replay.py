@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from replaykit import replay_many
-from replaykit.errors import OfflineViolation
+from replaykit.errors import EvidenceError, OfflineViolation
 from replaykit.offline import offline
 from replaykit.replay import replay
 from replaykit.reports import junit, replay_report
@@ -97,6 +97,25 @@ def test_policy_states_that_part_name_the_turn(recording, runtime, fleet):
 
     report = report_of(recording("airline/7")[0], runtime, fleet, change)
     assert [d.kind for d in report.divergences] == ["policy_state"] and "after message" in report.divergences[0].sentence
+
+
+def test_policy_records_that_part_from_the_footer_are_a_divergence(recording, runtime, fleet):
+    report = report_of(recording("airline/7")[0], runtime, fleet, lambda c: replace(c, states=c.states[1:]))
+    assert [d.kind for d in report.divergences] == ["policy_state"]
+
+
+UNSENT = {"nothing": None, "another reason": {"reason": "tool_name_mismatch"}}
+
+
+@pytest.mark.parametrize("outcome", UNSENT.values(), ids=UNSENT.keys())
+def test_a_request_that_did_not_go_out_then_and_does_now_is_a_divergence(recording, runtime, fleet, outcome):
+    report = report_of(recording("airline/7")[0], runtime, fleet, lambda c: other_reply(c, 2, outcome))
+    assert (report.status, report.divergences[0].number) == ("diverged", 2) and "goes out now" in report.divergences[0].sentence
+
+
+def test_a_header_without_a_trial_seed_is_damage(recording, runtime, fleet):
+    with pytest.raises(EvidenceError, match="trial seed"):
+        report_of(recording("airline/7")[0], runtime, fleet, lambda c: replace(c, header={**c.header, "seeds": {}}))
 
 
 def test_an_interrupted_recording_is_incomplete_and_not_equal(recording, fleet, tmp_path):

@@ -19,7 +19,11 @@ from replaykit.seats import SEATS, SeatFailure, SeatReply, SeatRequest
 from replaykit.store.agreement import check_exchange
 
 _SHAPES: dict[str, dict[str, type | tuple[type, ...]]] = {
-    "header": {"schema": str, "panel": str, **dict.fromkeys(HEADER_KEYS[1:], object)},
+    "header": {
+        **dict.fromkeys(HEADER_KEYS, object),
+        **dict.fromkeys(("schema", "panel", "fleet_digest", "created_at"), str),
+        **dict.fromkeys(("engine", "settings", "roster", "arm", "seeds", "created_by"), dict),
+    },
     "request": {"n": int, "seat": str, "digest": str, "native": dict},
     "exchange": {"n": int, "attempt": int, "request": dict, "response": (dict, type(None))},
     "reply": {"n": int, "reply": dict},
@@ -63,7 +67,7 @@ class Assembly:
                 self.pages.shared.add(value)
             _TAKERS[record["kind"]](self, record)
         except UNFIT as error:
-            raise self._fault(f"a {record.get('kind')} record is not well formed: {_reason(error)}") from error
+            raise self._fault(f"this {record.get('kind')} record is not well formed: {_reason(error)}") from error
 
     def cassette(self, digest: str, whole_bytes: int) -> Cassette:
         """What the records make."""
@@ -124,6 +128,7 @@ class Assembly:
 
     def _take_exchange(self, record: dict) -> None:
         self._check_asked(record["n"])
+        self._check_timing(record.get("timing", {}))
         self.exchange_count += 1
         for side, documents in (("request", self.pages.bodies), ("response", self.pages.answers)):
             body = (record[side] or {}).get("body")
@@ -161,7 +166,14 @@ class Assembly:
     def _take_footer(self, record: dict) -> None:
         if self._result is None:
             raise ValueError("there is no result before the footer")
+        open_ends = [number for number in self._asked if number not in self._outcomes]
+        if open_ends:
+            raise ValueError(f"the recording is complete, but request {open_ends[0]} has no outcome")
         self._footer = {**self._result, **record["fields"], "summary": record["summary"]}
+
+    def _check_timing(self, timing: Any) -> None:
+        if not isinstance(timing, dict) or not all(isinstance(s, (int, float)) for s in timing.values()):
+            raise ValueError("its timing holds no seconds")
 
     def _check_asked(self, number: int) -> None:
         if number not in self._asked:

@@ -182,8 +182,12 @@ class Journal:
         Args:
             fields: ``result`` (`EpisodeResult.to_dict`), usually ``policy_states``, and whatever else is worth
                 keeping; what is neither of the two can be read without reading the whole file.
+
+        Raises:
+            InternalError: a request has no outcome yet.
         """
         with self._lock:
+            self._check_ended()
             clean = self._redactor.value(dict(fields))
             long = {key: self._packer.tree(clean[key]) for key in LONG_FIELDS if key in clean}
             self._write({"kind": "result", **long})
@@ -280,6 +284,11 @@ class Journal:
     def _check_open(self) -> None:
         if self._file is None:
             raise Incomplete(self._failed) if self._failed else InternalError(f"{self.path} is already closed")
+
+    def _check_ended(self) -> None:
+        unanswered = sorted(self._askers.keys() - self._outcomes)
+        if unanswered:
+            raise InternalError(f"{self.path}: the episode ends, and request {unanswered[0]} has no outcome")
 
     def _drop_partial(self) -> None:
         with contextlib.suppress(OSError):

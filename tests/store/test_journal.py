@@ -206,12 +206,20 @@ ODD_VALUES = {
 }
 
 
+def test_an_episode_does_not_end_while_a_request_has_no_outcome(begin, result):
+    with begin() as journal:
+        journal.request(SeatRequest("learner", 1, "m", [], None, None, {}))
+        with pytest.raises(InternalError, match="request 1 has no outcome"):
+            journal.close({"result": result})
+
+
 @pytest.mark.parametrize("value", ODD_VALUES.values(), ids=ODD_VALUES)
 def test_odd_values_survive_everywhere(begin, value, result):
     message = {"role": "tool", "content": None, "odd": value}
     request = SeatRequest("learner", 1, "m", [message, message], None, None, {"odd": value})
     with begin() as journal:
         journal.request(request)
+        journal.reply(1, SeatReply("x"))
         journal.note({"odd": value})
         journal.close({"result": {**result, "reward_info": {"odd": value}}, "odd": value})
     cassette = reader.read(journal.path)

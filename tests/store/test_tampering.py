@@ -140,6 +140,11 @@ FORGERIES = {
     "an unknown body form": lambda rs: of_kind(rs, "exchange")["request"]["body"].update(form="yaml"),
     "no result": lambda rs: rs.pop(-2),
     "a header without a panel": lambda rs: rs[0].pop("panel"),
+    "a reply that is missing": lambda r: r.remove(of_kind(r, "reply", -1)),
+    "a header member of another kind": lambda r: r[0].update(seeds=300),
+    "a reply whose text is a number": lambda r: of_kind(r, "reply")["reply"].update({"is": {"content": 7}}),
+    "a reply whose usage is a text": lambda r: of_kind(r, "reply")["reply"].update({"is": {"content": "x", "usage": "y"}}),
+    "seconds that are a text": lambda r: of_kind(r, "exchange").update(timing={"total_s": "long"}),
 }
 
 
