@@ -10,15 +10,19 @@ from replaykit._version import __version__
 
 # public name -> module that holds it
 PUBLIC = {
+    "AgentLoop": "replaykit.agentloop",
     "Arm": "replaykit.arm",
+    "AsyncAgentLoop": "replaykit.agentloop",
     "Cassette": "replaykit.cassette",
     "Diagnostic": "replaykit.episode",
     "Difference": "replaykit.difference",
     "Divergence": "replaykit.divergence",
     "EpisodeResult": "replaykit.episode",
     "EvidenceError": "replaykit.errors",
+    "Done": "replaykit.agentloop",
     "EngineNotReady": "replaykit.errors",
     "Fleet": "replaykit.fleet",
+    "Learner": "replaykit.agentloop",
     "LostTurn": "replaykit.episode",
     "OfflineViolation": "replaykit.errors",
     "Panel": "replaykit.fleet",

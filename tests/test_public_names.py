@@ -10,7 +10,7 @@ import pytest
 import replaykit
 
 NAMES = [
-    "Arm", "Cassette", "Diagnostic", "Difference", "Divergence", "EngineNotReady", "EpisodeResult", "EvidenceError", "Fleet", "LostTurn",
+    "AgentLoop", "AsyncAgentLoop", "Done", "Learner", "Arm", "Cassette", "Diagnostic", "Difference", "Divergence", "EngineNotReady", "EpisodeResult", "EvidenceError", "Fleet", "LostTurn",
     "OfflineViolation", "Panel", "ReplayReport", "ReplaykitError", "ReplyCall", "ReplySource", "SeatFailure", "SeatReply", "SeatRequest",
     "TransportRequest", "UsageError", "WireExchange", "load_engine", "read_cassette", "read_fleet", "replay_cassette",
 ]  # fmt: skip
