@@ -59,6 +59,10 @@ class Context:
         """The credential of a case; it is no secret worth keeping, and yet appears in no evidence."""
         return "control" + canonical.sha256(self.entropy + case.encode())[:40]
 
+    def demanded_key(self, case: str) -> str | None:
+        """The credential that the control demands; behind a gateway, which asks with a key of its own, none."""
+        return None if self.profile.gateway else self.key(case)
+
 
 def identities() -> dict[str, Identity]:
     """The controls of probes: each seat gives one answer, the judge an empty list beside the nonce."""
@@ -136,7 +140,7 @@ class Bench:
         if self.context.provider is not None:
             self.provider.fault_scale = self._scale
         self.provider.add_case(
-            self.case, identities(), self.schedule, strict=options.get("strict", True), key=self.canary.key
+            self.case, identities(), self.schedule, strict=options.get("strict", True), key=self.context.demanded_key(self.case)
         )
         self._began = time.monotonic()
         self._first = len(self.provider.journal)

@@ -146,7 +146,7 @@ class Episode:
         if provider is None:
             raise InternalError("an episode is recorded at a provider")
         hosts = identities.one_exchange(NONCE_MEMBER)
-        provider.add_case(self.case, hosts, key=self.key)
+        provider.add_case(self.case, hosts, key=self.context.demanded_key(self.case))
         redactor, began = Redactor((self.key,)), time.monotonic()
         with self.subject.layer.sender() as sender:
             seated = self._seating(provider, sender, hosts)

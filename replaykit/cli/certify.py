@@ -160,6 +160,25 @@ def verify(
     return 0 if held else 5
 
 
+@command.command()
+@click.argument("path", metavar="CERTIFICATE", type=click.Path(path_type=Path))
+@click.option("--as", "form", type=click.Choice(["junit", "test-result", "svr"]), required=True, help="The form.")
+@click.option("--out", type=click.Path(path_type=Path), help="File to write. Default: standard output.")
+def export(path: Path, form: str, out: Path | None) -> None:
+    """Write a certificate as JUnit, as an in-toto test result, or as a simple verification result.
+
+    It is read strictly and not verified: use 'certify verify' for that.
+    """
+    from replaykit.reports import certificate_projections
+    from replaykit.store import certificate_file
+
+    text = certificate_projections.text(certificate_file.read(path)[0], form)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        write_result(out, text)
+
+
 def _moment(now: str | None) -> str:
     from datetime import UTC, datetime
 

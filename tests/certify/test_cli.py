@@ -42,7 +42,9 @@ def test_verify_exits_five_for_a_file_that_is_no_certificate(tmp_path: Path) -> 
 
 
 def test_verify_as_json_names_the_steps(certified: Certified) -> None:
-    code, output = run("verify", str(certified.path), "--json", "--now", certified.statement["predicate"]["certificate"]["issued_at"])
+    code, output = run(
+        "verify", str(certified.path), "--json", "--now", certified.statement["predicate"]["certificate"]["issued_at"]
+    )
     assert json.loads(output)["holds"] is True and code == 0
 
 
@@ -60,7 +62,9 @@ def test_verify_as_json_names_the_steps(certified: Certified) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_wrong_use_is_one_sentence_and_exit_two(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture) -> None:
+def test_wrong_use_is_one_sentence_and_exit_two(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture
+) -> None:
     assert app.run(arguments) == 2
     error = capsys.readouterr().err
     assert sentence in error and len(error.strip().splitlines()) == 1
@@ -71,8 +75,14 @@ def test_wrong_use_is_one_sentence_and_exit_two(arguments: list[str], sentence: 
     [
         ("{}", "no list"),
         ("[{}]", "needs the texts"),
-        ('[{"id":"w","check":"C99","panel":"*","reason":"r","owner":"o","link":"l","granted":"2026-01-01","expires":"2027-01-01"}]', "names no check"),
-        ('[{"id":"w","check":"C05","panel":"*","reason":"r","owner":"o","link":"l","granted":"2026-01-01","expires":"soon"}]', "a date that is none"),
+        (
+            '[{"id":"w","check":"C99","panel":"*","reason":"r","owner":"o","link":"l","granted":"2026-01-01","expires":"2027-01-01"}]',
+            "names no check",
+        ),
+        (
+            '[{"id":"w","check":"C05","panel":"*","reason":"r","owner":"o","link":"l","granted":"2026-01-01","expires":"soon"}]',
+            "a date that is none",
+        ),
         ("nonsense", "cannot be read"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The certificate's page and the coverage of a fleet."""
+"""The certificate's page, its other forms, and the coverage of a fleet."""
 
 from __future__ import annotations
 
@@ -92,3 +92,32 @@ def test_coverage_from_files_finds_certificates_by_name(certified: Certified, tm
     (tmp_path / "a-certificate.json").write_bytes(certified.path.read_bytes())
     found = coverage_files.table(known_panels.fleet(), [tmp_path], SOON)
     assert found.transports == ("openai-chat",)
+
+
+def test_junit_has_a_case_for_each_check_and_each_panel_and_check(certified: Certified, statement: dict) -> None:
+    import xml.etree.ElementTree as ET
+
+    from replaykit.reports import certificate_projections
+
+    row = statement["predicate"]["panels"]["rows"][0]
+    row["checks"] |= {"C05": "NOT_EXERCISED", "C06": "WAIVED"}
+    suite = ET.fromstring(certificate_projections.junit(statement))
+    assert int(suite.get("tests")) == 50 + 2 * len(row["checks"]) == len(suite.findall("testcase"))
+    assert [f.get("type") for f in suite.iter("failure")] == ["NOT_EXERCISED"]
+    assert [s.get("message").split(":")[0] for s in suite.iter("skipped")] == ["WAIVED"]
+
+
+def test_a_verification_result_lists_no_property_unless_qualified(statement: dict) -> None:
+    from replaykit.reports import certificate_projections
+
+    assert certificate_projections.svr(statement)["predicate"]["properties"] == []
+    statement["predicate"]["verdict"] = "QUALIFIED"
+    assert certificate_projections.svr(statement)["predicate"]["properties"] == statement["predicate"]["claims"]
+
+
+def test_a_test_result_sorts_rows_into_three_lists(statement: dict) -> None:
+    from replaykit.reports import certificate_projections
+
+    statement["predicate"]["checks"][0]["status"] = "FAIL"
+    found = certificate_projections.test_result(statement)["predicate"]
+    assert found["result"] == "FAILED" and len(found["failedTests"]) == 1 and len(found["passedTests"]) > 50
