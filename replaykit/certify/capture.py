@@ -140,7 +140,11 @@ class Bench:
         if self.context.provider is not None:
             self.provider.fault_scale = self._scale
         self.provider.add_case(
-            self.case, identities(), self.schedule, strict=options.get("strict", True), key=self.context.demanded_key(self.case)
+            self.case,
+            identities(),
+            self.schedule,
+            strict=options.get("strict", True),
+            key=self.context.demanded_key(self.case),
         )
         self._began = time.monotonic()
         self._first = len(self.provider.journal)
