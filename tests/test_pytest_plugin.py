@@ -34,6 +34,8 @@ def recorded(runtime, fleet, tmp_path_factory):
 def project(pytester, recorded, monkeypatch):
     """A project with a folder of cassettes and a fleet."""
     monkeypatch.delenv("CI", raising=False)
+    if not INSTALLED:
+        monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent.parent))
     shutil.copytree(recorded, pytester.path / "cassettes")
     shutil.copy(Path(__file__).parent.parent / "fleet.json", pytester.path)
     pytester.makeini("[pytest]\n")
