@@ -7,14 +7,17 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from replaykit import processes, record_many, replay_many
+from replaykit import gateway, processes, record_many, replay_many
+from replaykit import replay as replay_of
 from replaykit.errors import EvidenceError, InternalError, UsageError
+from replaykit.seats import normalise_message
 from replaykit.store import lines, reader, remote, scan
 
 PANELS = ("airline/0", "airline/7", "retail/2", "retail/37")
@@ -224,3 +227,58 @@ def test_episodes_leave_no_memory_behind(recording, fleet, runtime):
 
 def resident_kb() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
+
+
+def test_sixty_four_episodes_in_flight_do_not_mix(recording, tmp_path):
+    many = ("airline/0-24", "retail/0-38")
+    together, alone = recording(*many, jobs=64, out=tmp_path / "64"), recording(*many, out=tmp_path / "1")
+    assert len(together) == len(alone) == 64
+    for left, right in zip(map(reader.read, together), map(reader.read, alone), strict=True):
+        assert [(r.seat, r.digest) for r in left.requests] == [(r.seat, r.digest) for r in right.requests]
+        assert left.result == right.result and left.footer["policy_states"] == right.footer["policy_states"]
+
+
+def test_no_more_episodes_are_in_flight_than_jobs_and_the_first_error_ends_the_rest():
+    now, most, begun = [], [], []
+
+    def episode(number: int) -> int:
+        begun.append(number)
+        now.append(number)
+        most.append(len(now))
+        time.sleep(0.01)
+        now.remove(number)
+        if number == 20:
+            raise UsageError("the disk is full")
+        return number
+
+    interruption = threading.Event()
+    assert record_many._in_threads([partial(episode, n) for n in range(12)], 4, interruption) == list(range(12)) and max(most) <= 4
+    with pytest.raises(UsageError):
+        record_many._in_threads([partial(episode, n) for n in range(12, 60)], 4, interruption)
+    assert max(begun) < 30 and interruption.is_set()
+
+
+class Listening:
+    """A reply source that compares every normalised history with one made from the start."""
+
+    def __init__(self, source) -> None:
+        self._source, self.asked = source, 0
+
+    def ask(self, request, on_exchange):
+        self.asked += 1
+        assert request.messages == [normalise_message(m) for m in self.native]
+        return self._source.ask(request, on_exchange)
+
+
+def test_histories_normalised_piece_by_piece_are_those_normalised_whole(recording, runtime, fleet, monkeypatch):
+    cassette = reader.read(recording("retail/2")[0])
+    source = Listening(replay_of.CassetteSource(cassette.requests))
+    monkeypatch.setattr(replay_of, "CassetteSource", lambda requests: source)
+    whole = gateway.Gateway.ask
+
+    def ask(self, request):
+        source.native = request.messages
+        return whole(self, request)
+
+    monkeypatch.setattr(gateway.Gateway, "ask", ask)
+    assert replay_of.replay(cassette, runtime, fleet, "c").status == "equal" and source.asked == len(cassette.requests)
