@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -47,6 +48,43 @@ class CleanReplies:
             return reply
         self._on_secret(request)
         return SeatReply.from_dict(clean)
+
+
+class Interrupted(BaseException):
+    """The run was interrupted. Not an Exception, so that tau2 does not swallow it."""
+
+
+class Interruptible:
+    """A reply source of a run that may be interrupted from another thread.
+
+    An interrupted run closes its connections. The failures that makes are its own and no finding about a provider, so
+    they are not kept: the cassette stays interrupted and can be resumed.
+    """
+
+    def __init__(self, source: ReplySource, interruption: threading.Event) -> None:
+        self._source, self._interruption = source, interruption
+
+    def ask(self, request: TransportRequest, on_exchange: Callable[[WireExchange], None]) -> SeatReply:
+        """The source's reply.
+
+        Raises:
+            Interrupted: the run is interrupted.
+        """
+        self._check()
+        try:
+            return self._source.ask(request, lambda exchange: self._keep(exchange, on_exchange))
+        except SeatFailure:
+            self._check()
+            raise
+
+    def _keep(self, exchange: WireExchange, on_exchange: Callable[[WireExchange], None]) -> None:
+        if exchange.failure is not None:
+            self._check()
+        on_exchange(exchange)
+
+    def _check(self) -> None:
+        if self._interruption.is_set():
+            raise Interrupted
 
 
 class Keeping:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import tomllib
 from collections.abc import Callable, Sequence
 from concurrent import futures
@@ -146,12 +147,13 @@ def run(plan: Plan, controls: str | None, arm_path: Path | None, watch: Any) -> 
     _refuse_existing(plan, controls or arm_file.name)
     runtime = engine.load()
     with ExitStack() as stack:
-        seats = seats_of(runtime, controls, arm_file, stack)
-        return _in_threads([partial(_episode, plan, runtime, panel, seed, seats, watch) for panel, seed in plan.episodes], plan.jobs)
+        seats, interruption = seats_of(runtime, controls, arm_file, stack), threading.Event()
+        work = [partial(_episode, plan, runtime, panel, seed, seats, watch, interruption) for panel, seed in plan.episodes]
+        return _in_threads(work, plan.jobs, interruption)
 
 
-def _in_threads(work: Sequence[Callable[[], Outcome]], jobs: int) -> list[Outcome]:
-    """Results in the order of the work; the first error ends all that has not begun."""
+def _in_threads(work: Sequence[Callable[[], Outcome]], jobs: int, interruption: threading.Event) -> list[Outcome]:
+    """Results in the order of the work; the first error interrupts all that runs."""
     pool = ThreadPoolExecutor(jobs, thread_name_prefix="episode")
     waiting, flying = iter(enumerate(work)), {}
     outcomes: dict[int, Outcome] = {}
@@ -161,6 +163,7 @@ def _in_threads(work: Sequence[Callable[[], Outcome]], jobs: int) -> list[Outcom
             for done in futures.wait(flying, return_when=futures.FIRST_COMPLETED).done:
                 outcomes[flying.pop(done)] = done.result()
     except BaseException:
+        interruption.set()
         pool.shutdown(wait=False, cancel_futures=True)
         raise
     pool.shutdown()
@@ -207,7 +210,7 @@ def record_there(panel_id: str, seed: int, out: str, zstd: bool, controls: str |
     if path.exists():
         return _gone_on_with(path, panel_id, controls, arm_file)
     with ExitStack() as stack:
-        return _episode(plan, runtime, panel, seed, seats_of(runtime, controls, arm_file, stack), Watch())
+        return _episode(plan, runtime, panel, seed, seats_of(runtime, controls, arm_file, stack), Watch(), threading.Event())
 
 
 def _gone_on_with(path: Path, panel_id: str, controls: str | None, arm_file: arm.Arm | None) -> Outcome:
@@ -243,12 +246,21 @@ def seats_of(
     return controlled
 
 
-def _episode(plan: Plan, runtime: Engine, panel: Panel, seed: int, seats: Callable[[Panel, int], seating.Seating], watch: Any) -> Outcome:
+def _episode(
+    plan: Plan,
+    runtime: Engine,
+    panel: Panel,
+    seed: int,
+    seats: Callable[[Panel, int], seating.Seating],
+    watch: Any,
+    interruption: threading.Event,
+) -> Outcome:
     seated = seats(panel, seed)
+    sources = {seat: record.Interruptible(source, interruption) for seat, source in seated.sources.items()}
     redactor = Redactor(seated.secrets)
     path = plan.path(panel, seated.arm_name, seed)
     with Journal.create(path, record.header(runtime, plan.fleet, panel, seated, seed), redactor) as journal:
-        result = record.play(runtime, panel, seated, journal, seed, redactor, on_request=watch.request)
+        result = record.play(runtime, panel, seated, journal, seed, redactor, sources, on_request=watch.request)
     outcome = Outcome.of(panel.id, path, result)
     watch.step(errors=outcome.trouble is not None)
     return outcome

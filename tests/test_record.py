@@ -8,17 +8,18 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from replaykit import arm, record, record_many, seating
+from replaykit import arm, record, record_many, resume, seating
 from replaykit.controls import identities
 from replaykit.controls.server import ControlProvider
 from replaykit.errors import UsageError
 from replaykit.replay_many import one
-from replaykit.seats import SeatReply
+from replaykit.seats import SeatFailure, SeatReply, WireExchange
 from replaykit.store import reader
 from replaykit.store.journal import Journal
 from replaykit.store.redaction import Redactor
@@ -164,3 +165,48 @@ def kill_when_written(process: subprocess.Popen, out: Path, pause: float) -> Non
     if process.poll() is None:
         os.kill(process.pid, signal.SIGKILL)
     process.wait()
+
+
+class Broken(record_many.Watch):
+    """A watch that is interrupted, as by Ctrl-C, at a request."""
+
+    def __init__(self, at: int) -> None:
+        self.at, self.asked = at, 0
+
+    def request(self) -> None:
+        self.asked += 1
+        if self.asked == self.at:
+            raise KeyboardInterrupt
+
+
+def test_an_interrupted_run_leaves_cassettes_that_can_be_resumed(runtime, fleet, tmp_path):
+    plan = record_many.Plan(fleet, ("retail/0-3",), (300,), tmp_path, False, 4)
+    with pytest.raises(KeyboardInterrupt):
+        record_many.run(plan, "reference", None, Broken(at=12))
+    wait_for_threads("episode")
+    cassettes = [reader.read(p) for p in reader.find([tmp_path])]
+    assert cassettes and all(c.interrupted for c in cassettes)
+    assert not any(isinstance(r.outcome, SeatFailure) or e.failure for c in cassettes for r in c.requests for e in r.exchanges)
+    for cassette in cassettes:
+        resume.resume(cassette.path, fleet)
+        assert one(cassette.path, fleet).report.status == "equal"
+
+
+def wait_for_threads(prefix: str) -> None:
+    for thread in threading.enumerate():
+        if thread.name.startswith(prefix):
+            thread.join(20)
+
+
+def test_a_failure_that_the_interruption_made_is_not_kept():
+    interruption, kept = threading.Event(), []
+
+    class Cut:
+        def ask(self, request, on_exchange):
+            interruption.set()
+            on_exchange(WireExchange(1, {}, failure={"kind": "unreachable"}))
+            raise SeatFailure("unreachable", "closed")
+
+    with pytest.raises(record.Interrupted):
+        record.Interruptible(Cut(), interruption).ask(None, kept.append)
+    assert kept == []

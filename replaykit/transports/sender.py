@@ -146,7 +146,8 @@ class Sender:
             body: Exact bytes to send.
             read: Makes a reply of status, headers and raw body, or raises `SeatFailure`.
             on_exchange: Called exactly once with what crossed the wire; nothing is sent when it is not called. The
-                exchange holds the credential: whoever stores it redacts it.
+                exchange holds the credential: whoever stores it redacts it. It has neither response nor failure when
+                this process was interrupted, since that says nothing of the provider.
             deadline_s: Seconds from now to the last byte of the response.
             attempt: Number of this attempt within the seat request.
 
@@ -162,7 +163,7 @@ class Sender:
         except SeatFailure as failure:
             exchange.failure = self._redacted(failure).to_dict()
             raise self._redacted(failure) from None
-        except BaseException as error:
+        except Exception as error:
             exchange.failure = SeatFailure("unreachable", f"interrupted by {type(error).__name__}").to_dict()
             raise
         finally:

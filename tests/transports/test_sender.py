@@ -335,7 +335,17 @@ def test_the_record_is_made_once_even_when_reading_the_reply_is_interrupted(send
 
     with Loopback([OK]) as server, pytest.raises(KeyboardInterrupt):
         sender.post(server.url, {}, b"{}", interrupted, exchanges.append)
-    assert len(exchanges) == 1 and "KeyboardInterrupt" in exchanges[0].failure["message"]
+    assert len(exchanges) == 1 and exchanges[0].failure is None and exchanges[0].response["body"] == b'{"ok":1}'
+
+
+def test_an_interruption_of_ours_is_no_failure_of_the_provider(sender, exchanges, monkeypatch):
+    def interrupted(*_request):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sender, "_receive", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sender.post("http://127.0.0.1:1/v1", {}, b"{}", read, exchanges.append)
+    assert (len(exchanges), exchanges[0].failure, exchanges[0].response) == (1, None, None)
 
 
 def test_many_threads_share_one_sender_without_mixing_replies(sender):
