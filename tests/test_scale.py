@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from replaykit import gateway, processes, record_many, replay_many
+from replaykit import canonical, gateway, processes, record_many, replay_many
 from replaykit import replay as replay_of
 from replaykit.errors import EvidenceError, InternalError, UsageError
 from replaykit.seats import normalise_message
@@ -282,3 +282,19 @@ def test_histories_normalised_piece_by_piece_are_those_normalised_whole(recordin
 
     monkeypatch.setattr(gateway.Gateway, "ask", ask)
     assert replay_of.replay(cassette, runtime, fleet, "c").status == "equal" and source.asked == len(cassette.requests)
+
+
+ODD = ("é", "\ud800", 'a"b\\', "", 1, 1.0, True, None, 1e400, float("nan"), [], {}, {"é": [1.5, {"b": "\u2028"}], "a": -0.0}, 10**30, [[[]]])
+
+
+@pytest.mark.parametrize("options", [{"ensure_ascii": False, "separators": (",", ":")}, {"sort_keys": True}, {"allow_nan": False}], ids=str)
+def test_the_encoder_made_once_writes_what_the_library_writes(options):
+    encode = canonical._encoder(**options)
+    for value in ODD:
+        try:
+            expected = json.dumps(value, **options)
+        except ValueError:
+            with pytest.raises(ValueError):
+                encode(value)
+        else:
+            assert encode(value) == expected
