@@ -1,4 +1,4 @@
-"""The LiteLLM proxy, which we did not write, between the transport and the control provider: what it alters is shown.
+"""The LiteLLM proxy, which we did not write, between transport and control provider: what it alters is shown.
 
 It is found by the environment variable REPLAYKIT_LITELLM (an executable) or on the path; without it the test is skipped.
 """
@@ -43,7 +43,12 @@ def proxy(folder: Path, upstream: int) -> Iterator[str]:
     """The proxy; its base URL."""
     port, config = free_port(), folder / "config.yaml"
     config.write_text(CONFIG.format(port=upstream))
-    environment = os.environ | {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "NO_PROXY": "127.0.0.1"}
+    own = {
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "NO_PROXY": "127.0.0.1",
+        "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true",
+    }
+    environment = os.environ | own
     command = [EXECUTABLE, "--config", str(config), "--host", "127.0.0.1", "--port", str(port), "--telemetry", "False"]
     with (
         (folder / "log").open("wb") as log,
