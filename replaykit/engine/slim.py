@@ -18,7 +18,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -91,7 +91,7 @@ def import_modules(names: tuple[str, ...], bare_packages: tuple[tuple[str, str],
     Raises:
         ImportError: as Python raises it.
     """
-    with _LOCK, _quiet(), _environment(), _stand_ins(), _bare(bare_packages):
+    with _LOCK, quiet(), _environment(), _stand_ins(), _bare(bare_packages):
         return {name: importlib.import_module(name) for name in names}
 
 
@@ -140,17 +140,25 @@ def _environment() -> Iterator[None]:
 
 
 _quiet_depth = 0
+_filters = ExitStack()
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep tau2's log lines off standard error while this runs; nests, and is shared by threads."""
+def quiet() -> Iterator[None]:
+    """Keep tau2's log lines and its serializer's warnings away while this runs; nests, and is shared by threads.
+
+    Upstream ignores those warnings for the whole process. Where a host turns warnings into errors they would become
+    errors of tools, and change an episode.
+    """
     global _quiet_depth
     from loguru import logger
 
     with _LOCK:
+        if not _quiet_depth:
+            _filters.enter_context(warnings.catch_warnings())
+            warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)
+            logger.disable("tau2")
         _quiet_depth += 1
-        logger.disable("tau2")
     try:
         yield
     finally:
@@ -158,6 +166,4 @@ def _quiet() -> Iterator[None]:
             _quiet_depth -= 1
             if not _quiet_depth:
                 logger.enable("tau2")
-
-
-quiet = _quiet
+                _filters.close()

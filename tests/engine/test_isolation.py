@@ -5,6 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+from replaykit.engine import slim
 
 PROBE = """
 import json, logging, os, sys, warnings
@@ -38,3 +43,36 @@ def probe() -> dict:
 def test_loading_tau2_opens_no_socket_and_leaves_nothing_behind(runtime):
     seen = probe()
     assert seen == {"sockets": [], "unchanged": [True] * 4, "stand-ins": [], "heavy": [], "deepdiff": True}
+
+
+def test_a_host_that_makes_warnings_errors_changes_no_tool_result(runtime):
+    """A number of bags that is no whole number is stored as it came, and pydantic warns when it writes the row out."""
+    call = {"reservation_id": "XEHM4B", "total_baggages": 2.5, "nonfree_baggages": 0, "payment_id": "credit_card_2408938"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        strict = answer(runtime, call)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert strict == answer(runtime, call)
+
+
+def answer(runtime, arguments: dict) -> tuple:
+    """What a tool says and does, as an episode sees it."""
+    place = runtime.domain("airline")
+    with slim.quiet():
+        environment = place.environment()
+        call = runtime._native.messages.ToolCall(id="c", name="update_reservation_baggages", arguments=arguments)
+        reply = environment.get_response(call)
+        return reply.content, reply.error, environment.get_db_hash()
+
+
+def test_the_filters_are_put_back_when_the_last_of_several_threads_is_done():
+    before = list(warnings.filters)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(hold_quiet, range(20)))
+    assert list(warnings.filters) == before
+
+
+def hold_quiet(turn: int) -> None:
+    with slim.quiet():
+        time.sleep(0.002 * (turn % 3))
