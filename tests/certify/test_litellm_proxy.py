@@ -65,13 +65,15 @@ def proxy(folder: Path, upstream: int) -> Iterator[str]:
 def _wait(port: int, process: subprocess.Popen) -> None:
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and process.poll() is None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
         try:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
             connection.request("GET", "/health/liveliness")
-            if connection.getresponse().status == 200:
+            if connection.getresponse().read() and connection.sock is not None:
                 return
         except OSError:
             time.sleep(0.5)
+        finally:
+            connection.close()
     pytest.skip("the LiteLLM proxy did not start here")
 
 
