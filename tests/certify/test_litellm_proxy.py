@@ -1,6 +1,6 @@
 """The LiteLLM proxy, which we did not write, between transport and control provider: what it alters is shown.
 
-It is found by the environment variable REPLAYKIT_LITELLM (an executable) or on the path; without it the test is skipped.
+It is found by the environment variable REPLAYKIT_LITELLM (an executable) or on the path; else the test is skipped.
 """
 
 from __future__ import annotations
