@@ -176,9 +176,13 @@ def _in_processes(files: Sequence[Any], fleet: Fleet, jobs: int, watch: Any, lev
     engine.load().prepare(_domains(files))
     job = processes.Job(partial(one, fleet=fleet, level=level), _collect_seldom, _check_bases)
     outcomes: dict[int, Outcome] = {}
-    for position, result in processes.each(job, files, jobs):
-        outcome = result if isinstance(result, Outcome) else Outcome(str(files[position]), None, f"{files[position]}: {result.sentence}", 6)
-        outcomes[position] = _watched(outcome, watch)
+    try:
+        for position, result in processes.each(job, files, jobs):
+            name = str(files[position])
+            outcome = result if isinstance(result, Outcome) else Outcome(name, None, f"{name}: {result.sentence}", 6)
+            outcomes[position] = _watched(outcome, watch)
+    finally:
+        gc.unfreeze()
     return [outcomes[position] for position in range(len(files))]
 
 

@@ -60,7 +60,7 @@ def load(path: Path | remote.RemotePath) -> bytes:
             size = os.fstat(file.fileno()).st_size
             if size > lines.MAX_FILE:
                 raise EvidenceError(f"larger than a cassette may be ({lines.MAX_FILE} bytes)", path, lines.MAX_FILE)
-            data = file.read(lines.MAX_FILE + 1)
+            data = file.read(size or lines.MAX_FILE + 1)  # a buffer of the limit's size costs milliseconds
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     return expand(data, path)
