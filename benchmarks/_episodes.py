@@ -36,7 +36,10 @@ class Script:
         if request.seat == "customer":
             self._customer += 1
             done = self._customer > self._talk + 1
-            return SeatReply(content="Thank you. ###STOP###" if done else f"And what about point {self._customer}?", finish_reason="stop")
+            return SeatReply(
+                content="Thank you. ###STOP###" if done else f"And what about point {self._customer}?",
+                finish_reason="stop",
+            )
         self._learner += 1
         place = self._learner - 1 - self._talk
         if 0 <= place < len(self._actions):
@@ -52,7 +55,11 @@ def recorded(folder: Path, fleet: Fleet, panel_id: str, small_talk: int = 0) -> 
     script = Script(runtime.scenarios(panel.domain)[panel.scenario], small_talk)
     identity = {"transport": "scripted", "model": "scripted"}
     roster = {"customer": identity, "judge": identity, "digest": "0" * 64}
-    head = {"arm": {"name": "scripted", "learner": identity, "digest": "0" * 64}, "roster": roster, "controls": "benchmark"}
+    head = {
+        "arm": {"name": "scripted", "learner": identity, "digest": "0" * 64},
+        "roster": roster,
+        "controls": "benchmark",
+    }
     models = SeatModels(*[(pins.DEFAULT_MODEL, dict(pins.DEFAULT_ARGUMENTS)) for _ in range(3)])
     seats = Seating(dict.fromkeys(("learner", "customer", "judge"), script), models, {**head, "transports": {}})
     path, redactor = folder / f"{panel_id.replace('/', '-')}-{small_talk}.cassette.jsonl", Redactor(())
@@ -66,10 +73,19 @@ def native(cassettes: list[Any]) -> dict | str:
     if engine.load().found.kind != "embedded":
         return "the peer is written for the packaged tau2 of the extra 'embedded'"
     episodes = [
-        {"domain": c.panel.partition("/")[0], "task": _task(c.panel), "replies": [_reply(r.outcome) for r in c.requests if r.outcome]} for c in cassettes
+        {
+            "domain": c.panel.partition("/")[0],
+            "task": _task(c.panel),
+            "replies": [_reply(r.outcome) for r in c.requests if r.outcome],
+        }
+        for c in cassettes
     ]
     done = subprocess.run(
-        [sys.executable, str(HERE / "_native.py")], input=json.dumps({"episodes": episodes}), capture_output=True, text=True, check=False
+        [sys.executable, str(HERE / "_native.py")],
+        input=json.dumps({"episodes": episodes}),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         return f"tau2 alone did not run: {(done.stderr.strip().splitlines() or ['no message'])[-1][:200]}"

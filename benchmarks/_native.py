@@ -39,7 +39,12 @@ def _played(run: object, episode: dict) -> dict:
     replies = iter(episode["replies"])
     llm_utils.completion = lambda **asked: _response(next(replies, {"content": '{"results": []}', "tool_calls": None}))
     task = Task.model_validate(episode["task"])
-    settings = {"llm_agent": "gpt-4.1", "llm_args_agent": {"temperature": 0.0}, "llm_user": "gpt-4.1", "llm_args_user": {"temperature": 0.0}}
+    settings = {
+        "llm_agent": "gpt-4.1",
+        "llm_args_agent": {"temperature": 0.0},
+        "llm_user": "gpt-4.1",
+        "llm_args_user": {"temperature": 0.0},
+    }
     wall, cpu = time.perf_counter(), time.process_time()
     run_task = run.run_task  # type: ignore[attr-defined]
     done = run_task(
@@ -54,7 +59,8 @@ def _response(reply: dict) -> object:
     from litellm import ModelResponse
 
     calls = [
-        {"id": c["id"], "type": "function", "function": {"name": c["name"], "arguments": c["arguments"]}} for c in reply["tool_calls"] or ()
+        {"id": c["id"], "type": "function", "function": {"name": c["name"], "arguments": c["arguments"]}}
+        for c in reply["tool_calls"] or ()
     ]
     message = {"role": "assistant", "content": reply["content"], "tool_calls": calls or None}
     finish = "tool_calls" if calls else "stop"

@@ -35,7 +35,12 @@ def measure() -> list[dict[str, Any]]:
             os.link(sources[number % len(sources)], folder / f"{number}.cassette.jsonl")
         wall, cpu = time.perf_counter(), time.process_time()
         covered = Counter(scan.scan(path).panel for path in reader.find([folder]))
-        row = {"what": f"{COUNT:,} cassettes: list and coverage", "wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu, "panels": len(covered)}
+        row = {
+            "what": f"{COUNT:,} cassettes: list and coverage",
+            "wall_s": time.perf_counter() - wall,
+            "cpu_s": time.process_time() - cpu,
+            "panels": len(covered),
+        }
         began = time.process_time()
         for path in reader.find([folder])[:100]:
             reader.read(path)
@@ -53,7 +58,10 @@ def main() -> None:
         print(json.dumps(rows, indent=1))
         return
     for row in rows:
-        print(f"{row['what']:44}", *(f"{k} {v:.2f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items() if k != "what"))
+        print(
+            f"{row['what']:44}",
+            *(f"{k} {v:.2f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items() if k != "what"),
+        )
 
 
 if __name__ == "__main__":

@@ -48,7 +48,9 @@ def measure(everything: bool) -> list[dict[str, Any]]:
 
 
 def _against_native(what: str, paths: list[Path], fleet: Any) -> dict[str, Any]:
-    read_ms, replay_ms = (1000 * min(times) / len(paths) for times in zip(*(_spent_s(paths, fleet) for _ in range(ROUNDS)), strict=True))
+    read_ms, replay_ms = (
+        1000 * min(times) / len(paths) for times in zip(*(_spent_s(paths, fleet) for _ in range(ROUNDS)), strict=True)
+    )
     row = {"what": what, "episodes": len(paths), "read_ms": read_ms, "replay_ms": replay_ms}
     peer = _episodes.native([reader.read(p) for p in paths])
     if isinstance(peer, str):
@@ -82,7 +84,10 @@ def _long(folder: Path, fleet: Any) -> list[dict[str, Any]]:
     first, last = rows[0], rows[-1]
     total_ms = [row["read_ms"] + row["replay_ms"] for row in (first, last)]
     growth = (total_ms[1] / total_ms[0]) / (last["length"] / first["length"])
-    return [*rows, {"what": f"growth from {first['length']} to {last['length']} messages, linear being 1", "ratio": growth}]
+    return [
+        *rows,
+        {"what": f"growth from {first['length']} to {last['length']} messages, linear being 1", "ratio": growth},
+    ]
 
 
 def _whole_processes(folder: Path) -> list[dict[str, Any]]:
@@ -100,7 +105,9 @@ def _whole_processes(folder: Path) -> list[dict[str, Any]]:
 def _command_s(folder: Path, jobs: str) -> tuple[float, float]:
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     began = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "replaykit", "replay", str(folder), "-j", jobs], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, "-m", "replaykit", "replay", str(folder), "-j", jobs], check=True, stdout=subprocess.DEVNULL
+    )
     spent, peak = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return spent, (peak if peak > before else _own_peak_kb(folder, jobs)) / 1024
 
@@ -127,7 +134,14 @@ def main() -> None:
         print(json.dumps(rows, indent=1))
         return
     for row in rows:
-        print(f"{row['what']:52}", *(f"{k} {v:.1f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items() if k not in ("what", "length")))
+        print(
+            f"{row['what']:52}",
+            *(
+                f"{k} {v:.1f}" if isinstance(v, float) else f"{k} {v}"
+                for k, v in row.items()
+                if k not in ("what", "length")
+            ),
+        )
 
 
 if __name__ == "__main__":

@@ -62,7 +62,12 @@ def _vcr(turns: list[Any]) -> float:
     from vcr.request import Request
 
     cassette = Cassette("unused", match_on=(method, uri, body))
-    requests = [Request(e.request["method"], e.request["uri"], e.request["body"], {k: v[0] for k, v in e.request["headers"].items()}) for e in _exchanges(turns)]
+    requests = [
+        Request(
+            e.request["method"], e.request["uri"], e.request["body"], {k: v[0] for k, v in e.request["headers"].items()}
+        )
+        for e in _exchanges(turns)
+    ]
     for request, exchange in zip(requests, _exchanges(turns), strict=True):
         cassette.append(request, {"status": exchange.response["status"], "headers": {}, "body": {"string": b""}})
     cassette.rewound = True
@@ -98,7 +103,10 @@ def main() -> None:
         print(json.dumps(rows, indent=1))
         return
     for row in rows:
-        print(f"{row['requests']:4} requests  {row['how']:34}", row.get("skipped") or f"{row['ms']:10.4f} ms  {row['ratio']:8,.0f}x")
+        print(
+            f"{row['requests']:4} requests  {row['how']:34}",
+            row.get("skipped") or f"{row['ms']:10.4f} ms  {row['ratio']:8,.0f}x",
+        )
 
 
 if __name__ == "__main__":

@@ -52,12 +52,19 @@ def _run(name: str) -> dict[str, Any]:
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), str(HERE)])
     began = time.monotonic()
-    done = subprocess.run([sys.executable, *command], cwd=HERE, env=environment, capture_output=True, text=True, check=False)
-    result: dict[str, Any] = {"claim": source.split('"""')[1].split("\n")[0], "took_s": round(time.monotonic() - began, 1)}
+    done = subprocess.run(
+        [sys.executable, *command], cwd=HERE, env=environment, capture_output=True, text=True, check=False
+    )
+    result: dict[str, Any] = {
+        "claim": source.split('"""')[1].split("\n")[0],
+        "took_s": round(time.monotonic() - began, 1),
+    }
     try:
         measured = json.loads(done.stdout)
     except ValueError:
-        return result | {"failed": (done.stderr.strip().splitlines() or ["no output"])[-1].replace(str(HERE.parent), ".")}
+        return result | {
+            "failed": (done.stderr.strip().splitlines() or ["no output"])[-1].replace(str(HERE.parent), ".")
+        }
     return result | {"rows": _rounded(measured if isinstance(measured, list) else [measured])}
 
 
@@ -75,7 +82,9 @@ def _table(rows: list[dict[str, Any]]) -> str:
     columns = list(dict.fromkeys(k for row in flat for k in row))
     widths = {c: max(len(c), *(len(row.get(c, "")) for row in flat)) for c in columns}
     lines = [columns, *([row.get(c, "") for c in columns] for row in flat)]
-    return "\n".join("  ".join(text.ljust(widths[c]) for c, text in zip(columns, line, strict=True)).rstrip() for line in lines)
+    return "\n".join(
+        "  ".join(text.ljust(widths[c]) for c, text in zip(columns, line, strict=True)).rstrip() for line in lines
+    )
 
 
 def _said(value: Any) -> str:

@@ -42,7 +42,9 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     as_json = parser.parse_args().json
     rows = measure()
-    print(json.dumps(rows, indent=1)) if as_json else [print(*(f"{v:.1f}" if isinstance(v, float) else v for v in row.values())) for row in rows]
+    print(json.dumps(rows, indent=1)) if as_json else [
+        print(*(f"{v:.1f}" if isinstance(v, float) else v for v in row.values())) for row in rows
+    ]
 
 
 if __name__ == "__main__":

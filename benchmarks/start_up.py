@@ -23,7 +23,10 @@ import _episodes
 from replaykit.store import fleet_file
 
 ROUNDS = 3
-NATIVE = "import contextlib, io, os; os.environ['LITELLM_LOCAL_MODEL_COST_MAP'] = 'True'\nwith contextlib.redirect_stdout(io.StringIO()):\n    from tau2 import run"
+NATIVE = """import contextlib, io, os
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+with contextlib.redirect_stdout(io.StringIO()):
+    from tau2 import run"""
 
 
 def measure() -> list[dict[str, Any]]:
@@ -46,8 +49,12 @@ def _interleaved(commands: dict[str, list[str]], bytecode: Path) -> dict[str, fl
     """Median seconds of each command; the first round, which writes the bytecode, does not count. None: it fails."""
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(bytecode)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    rounds = [{name: _seconds(command, environment) for name, command in commands.items()} for _ in range(ROUNDS + 1)][1:]
-    return {name: None if None in (times := [r[name] for r in rounds]) else statistics.median(times) for name in commands}
+    rounds = [{name: _seconds(command, environment) for name, command in commands.items()} for _ in range(ROUNDS + 1)][
+        1:
+    ]
+    return {
+        name: None if None in (times := [r[name] for r in rounds]) else statistics.median(times) for name in commands
+    }
 
 
 def _row(ours: str, peer: str, seconds: dict[str, float | None]) -> dict[str, Any]:
@@ -73,7 +80,10 @@ def main() -> None:
         print(json.dumps(rows, indent=1))
         return
     for row in rows:
-        figures = row.get("skipped") or f"{row['wall_s']:7.3f} s  against {row['peer_wall_s']:7.3f} s: {row['share']:.2f} of it"
+        figures = (
+            row.get("skipped")
+            or f"{row['wall_s']:7.3f} s  against {row['peer_wall_s']:7.3f} s: {row['share']:.2f} of it"
+        )
         print(f"{row['what']:54}", figures)
 
 

@@ -121,7 +121,9 @@ def _connected(address: str) -> Iterator[Any]:
     try:
         client = Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
-        raise ClusterUnavailable(f"no Dask scheduler answers at {address}: start one with 'dask scheduler', or correct the address") from error
+        raise ClusterUnavailable(
+            f"no Dask scheduler answers at {address}: start one with 'dask scheduler', or correct the address"
+        ) from error
     try:
         yield client
     except (OSError, TimeoutError) as error:
@@ -133,7 +135,14 @@ def _connected(address: str) -> Iterator[Any]:
 class _Run:
     """One use of a cluster."""
 
-    def __init__(self, client: Any, function: Callable[..., Any], pieces: Iterable[Piece], terms: Terms, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        client: Any,
+        function: Callable[..., Any],
+        pieces: Iterable[Piece],
+        terms: Terms,
+        tell: Callable[[str], None],
+    ) -> None:
         self._client, self._function, self._terms, self._tell = client, function, terms, tell
         self._waiting = enumerate(pieces)
         self._flying: dict[Any, tuple[int, Piece]] = {}
@@ -147,7 +156,9 @@ class _Run:
         """See `each`."""
         self._look_around()
         if not self._admitted:
-            raise EngineNotReady(f"no worker of the cluster can be used: {len(self._refused)} refused, see above; or start one with 'dask worker'")
+            raise EngineNotReady(
+                f"no worker of the cluster can be used: {len(self._refused)} refused; start one with 'dask worker'"
+            )
         self._top_up()
         try:
             while self._flying:
@@ -219,10 +230,16 @@ class _Run:
             if not had_some:
                 self._send_again()
         elif self._flying and time.monotonic() - self._seen_s > GRACE_S:
-            raise Incomplete(f"all workers of the cluster were lost, with {len(self._flying)} pieces of work unfinished")
+            raise Incomplete(
+                f"all workers of the cluster were lost, with {len(self._flying)} pieces of work unfinished"
+            )
 
     def _asked(self, strangers: list[str]) -> dict[str, Any]:
-        return self._client.run(own_terms, self._terms.engine is not None, workers=strangers, on_error="return") if strangers else {}
+        return (
+            self._client.run(own_terms, self._terms.engine is not None, workers=strangers, on_error="return")
+            if strangers
+            else {}
+        )
 
     def _meet(self, address: str, threads: int, answer: Any) -> None:
         parting = self._terms.parting(answer) if isinstance(answer, Terms) else f"no usable replaykit ({answer})"

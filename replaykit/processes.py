@@ -11,6 +11,7 @@ import multiprocessing
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
@@ -70,7 +71,8 @@ class _Shift:
     def call_in(self) -> None:
         """Start one more worker."""
         ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=_serve, args=(theirs, self._job), daemon=True)
+        copied = (*self._workers, ours) if self._context.get_start_method() == "fork" else ()
+        process = self._context.Process(target=_serve, args=(theirs, self._job, copied), daemon=True)
         process.start()
         theirs.close()
         self._workers[ours] = process
@@ -129,8 +131,19 @@ def _method() -> str:
     return "fork" if can_fork else "spawn"
 
 
-def _serve(pipe: Connection, job: Job) -> None:
-    """A worker's life."""
+def _serve(pipe: Connection, job: Job, copied: Sequence[Connection]) -> None:
+    """A worker's life.
+
+    Args:
+        copied: The parent's ends of pipes that a fork copies. Open here, they would hide that the parent is gone.
+    """
+    for other in copied:
+        other.close()
+    with suppress(ConnectionError, KeyboardInterrupt):  # the parent has gone, or is going
+        _work(pipe, job)
+
+
+def _work(pipe: Connection, job: Job) -> None:
     try:
         job.begin()
         pipe.send(("ready", None))
@@ -140,8 +153,6 @@ def _serve(pipe: Connection, job: Job) -> None:
         pipe.send(("ended", None))
     except ReplaykitError as error:
         pipe.send(("raised", error if type(error).__init__ is Exception.__init__ else _same_exit(error)))
-    except (EOFError, BrokenPipeError, KeyboardInterrupt):
-        pass  # the parent has gone, or is going
     except Exception as error:
         pipe.send(("raised", InternalError(f"a worker process failed: {type(error).__name__}: {error}")))
 

@@ -52,7 +52,9 @@ def find(paths: Iterable[Path]) -> list[Path]:
     return files
 
 
-def run(files: Sequence[Any], fleet: Fleet, jobs: int, watch: Any, level: str = "seat", verify_hash: bool = False) -> list[Outcome]:
+def run(
+    files: Sequence[Any], fleet: Fleet, jobs: int, watch: Any, level: str = "seat", verify_hash: bool = False
+) -> list[Outcome]:
     """Replay every file; a file that cannot be read does not stop the others.
 
     Args:
@@ -75,7 +77,13 @@ def run(files: Sequence[Any], fleet: Fleet, jobs: int, watch: Any, level: str = 
 
 
 def run_on(
-    address: str, files: Sequence[Any], fleet: Fleet, watch: Any, level: str = "seat", verify_hash: bool = False, tell: Callable[[str], None] = print
+    address: str,
+    files: Sequence[Any],
+    fleet: Fleet,
+    watch: Any,
+    level: str = "seat",
+    verify_hash: bool = False,
+    tell: Callable[[str], None] = print,
 ) -> list[Outcome]:
     """Replay every file on a cluster (see `cluster.each`); workers read the files themselves, by path or URL.
 

@@ -40,7 +40,9 @@ class Cluster:
         self._folder, self._processes = folder, []
         port = free_port()
         self.address = f"tcp://127.0.0.1:{port}"
-        self._start("dask_scheduler", ROOT, "--host", "127.0.0.1", "--port", str(port), "--no-dashboard", "--no-jupyter")
+        self._start(
+            "dask_scheduler", ROOT, "--host", "127.0.0.1", "--port", str(port), "--no-dashboard", "--no-jupyter"
+        )
 
     def worker(self, place: Path = ROOT, **environment: str) -> subprocess.Popen:
         local = ("--local-directory", str(self._folder / f"w{len(self._processes)}"))
@@ -107,7 +109,9 @@ def test_a_worker_killed_in_the_middle_costs_nothing_of_the_result(dask, recordi
     assert victim.wait(10) == -signal.SIGKILL and survivor.poll() is None and watch.count == len(files)
 
 
-def test_a_worker_with_another_fleet_is_refused_in_a_sentence_and_the_other_does_the_work(dask, recording, fleet, tmp_path):
+def test_a_worker_with_another_fleet_is_refused_in_a_sentence_and_the_other_does_the_work(
+    dask, recording, fleet, tmp_path
+):
     files, told = recording("airline/0", "retail/2"), []
     other = tmp_path / "other"
     other.mkdir()
@@ -138,8 +142,12 @@ def test_a_recording_on_a_cluster_ends_as_one_here_and_a_lost_worker_is_resumed(
     plan = record_many.Plan(fleet, PANELS, (300,), tmp_path / "far", False, 1)
     watch = Watch(lambda count: os.kill(victim.pid, signal.SIGKILL) if count == 3 else None)
     outcomes = record_many.run_on(dask.address, plan, "reference", None, watch)
-    near = record_many.run(record_many.Plan(fleet, PANELS, (300,), tmp_path / "near", False, 2), "reference", None, Watch())
-    assert [(o.panel, o.reward, o.final_db_hash) for o in outcomes] == [(o.panel, o.reward, o.final_db_hash) for o in near]
+    near = record_many.run(
+        record_many.Plan(fleet, PANELS, (300,), tmp_path / "near", False, 2), "reference", None, Watch()
+    )
+    assert [(o.panel, o.reward, o.final_db_hash) for o in outcomes] == [
+        (o.panel, o.reward, o.final_db_hash) for o in near
+    ]
     assert not any(reader.read(o.path).interrupted for o in outcomes)
 
 
@@ -151,11 +159,17 @@ def test_a_file_that_is_another_on_the_worker_is_no_evidence(recording):
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [({"engine": "y"}, "another engine"), ({"fleet": "y"}, "another fleet"), ({"version": "2"}, "another version of replaykit")],
+    [
+        ({"engine": "y"}, "another engine"),
+        ({"fleet": "y"}, "another fleet"),
+        ({"version": "2"}, "another version of replaykit"),
+    ],
 )
 def test_terms_that_part_are_named(change, words):
     terms = {"version": "1", "engine": "x", "fleet": "x"}
-    assert Terms(**terms).parting(Terms(**{**terms, **change})) == words and Terms(**terms).parting(Terms(**terms)) is None
+    assert (
+        Terms(**terms).parting(Terms(**{**terms, **change})) == words and Terms(**terms).parting(Terms(**terms)) is None
+    )
 
 
 def test_where_no_scheduler_answers_the_address_is_named(monkeypatch):

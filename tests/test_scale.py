@@ -252,7 +252,10 @@ def test_no_more_episodes_are_in_flight_than_jobs_and_the_first_error_ends_the_r
         return number
 
     interruption = threading.Event()
-    assert record_many._in_threads([partial(episode, n) for n in range(12)], 4, interruption) == list(range(12)) and max(most) <= 4
+    assert (
+        record_many._in_threads([partial(episode, n) for n in range(12)], 4, interruption) == list(range(12))
+        and max(most) <= 4
+    )
     with pytest.raises(UsageError):
         record_many._in_threads([partial(episode, n) for n in range(12, 60)], 4, interruption)
     assert max(begun) < 30 and interruption.is_set()
@@ -284,10 +287,28 @@ def test_histories_normalised_piece_by_piece_are_those_normalised_whole(recordin
     assert replay_of.replay(cassette, runtime, fleet, "c").status == "equal" and source.asked == len(cassette.requests)
 
 
-ODD = ("é", "\ud800", 'a"b\\', "", 1, 1.0, True, None, 1e400, float("nan"), [], {}, {"é": [1.5, {"b": "\u2028"}], "a": -0.0}, 10**30, [[[]]])
+ODD = (
+    "é",
+    "\ud800",
+    'a"b\\',
+    "",
+    1,
+    1.0,
+    True,
+    None,
+    1e400,
+    float("nan"),
+    [],
+    {},
+    {"é": [1.5, {"b": "\u2028"}], "a": -0.0},
+    10**30,
+    [[[]]],
+)
 
 
-@pytest.mark.parametrize("options", [{"ensure_ascii": False, "separators": (",", ":")}, {"sort_keys": True}, {"allow_nan": False}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"ensure_ascii": False, "separators": (",", ":")}, {"sort_keys": True}, {"allow_nan": False}], ids=str
+)
 def test_the_encoder_made_once_writes_what_the_library_writes(options):
     encode = canonical._encoder(**options)
     for value in ODD:

@@ -16,7 +16,13 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PYTHON = os.environ.get("REPLAYKIT_SLIM_PYTHON")
-REPLAY_PART = ("tests/test_replay.py", "tests/test_committed_cassettes.py", "tests/test_gateway.py", "tests/diff", "tests/test_scoring.py")
+REPLAY_PART = (
+    "tests/test_replay.py",
+    "tests/test_committed_cassettes.py",
+    "tests/test_gateway.py",
+    "tests/diff",
+    "tests/test_scoring.py",
+)
 MEASURE = """
 import importlib.metadata as m, json, os, sys
 places = {p for p in sys.path if p.endswith("site-packages")}
@@ -58,5 +64,7 @@ def test_the_environment_is_slim():
 @pytest.mark.slow
 def test_the_replay_part_of_the_suite_passes_in_it():
     command = [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", *REPLAY_PART]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "REPLAYKIT_SLIM_PYTHON": ""})
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "REPLAYKIT_SLIM_PYTHON": ""}
+    )
     assert done.returncode == 0, done.stdout[-3000:]

@@ -28,13 +28,28 @@ An arm file names who sits at each seat:
 
 @click.command(epilog=ARM_EXAMPLE)
 @click.argument("panels", nargs=-1, required=True, metavar="PANEL...")
-@click.option("--arm", "arm_path", type=click.Path(path_type=Path), metavar="FILE.toml", help="Who sits at the three seats.")
-@click.option("--controls", type=click.Choice(["one-exchange", "reference"]), help="Labelled offline controls on a loopback provider.")
+@click.option(
+    "--arm", "arm_path", type=click.Path(path_type=Path), metavar="FILE.toml", help="Who sits at the three seats."
+)
+@click.option(
+    "--controls",
+    type=click.Choice(["one-exchange", "reference"]),
+    help="Labelled offline controls on a loopback provider.",
+)
 @click.option("-j", "--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Episodes at once.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the cassettes.  [default: recordings/<UTC time>]")
-@click.option("--case-seed", "case_seeds", type=int, multiple=True, help="Case seed; repeat for several trials.  [default: 300]")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Folder for the cassettes.  [default: recordings/<UTC time>]"
+)
+@click.option(
+    "--case-seed", "case_seeds", type=int, multiple=True, help="Case seed; repeat for several trials.  [default: 300]"
+)
 @click.option("--zstd", is_flag=True, help="Compress the cassettes (needs the extra 'zstd').")
-@click.option("--cluster", "address", metavar="ADDRESS", help="Record on the workers of a Dask scheduler (extra 'cluster'; see docs/scale.md).")
+@click.option(
+    "--cluster",
+    "address",
+    metavar="ADDRESS",
+    help="Record on the workers of a Dask scheduler (extra 'cluster'; see docs/scale.md).",
+)
 @fleet_option
 @json_flag
 def command(
@@ -84,7 +99,9 @@ def _report(outcomes: list, as_json: bool, out: Path) -> int:
             click.echo(o.line())
         for o in troubled:
             click.echo(f"{o.panel}: {o.trouble}", err=True)
-        click.echo(f"{len(outcomes)} episodes recorded, {len(troubled)} ended by the outside world; next: replaykit replay {out}")
+        click.echo(
+            f"{len(outcomes)} episodes recorded, {len(troubled)} ended by the outside world; next: replaykit replay {out}"
+        )
     if any(o.mismatch for o in outcomes):
         return 1
     return 4 if troubled else 0

@@ -12,14 +12,31 @@ from replaykit.cli.shared import CassettePath, fleet_option, load_fleet, print_j
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=CassettePath())
 @click.option("-j", "--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes.")
-@click.option("--json", "json_path", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE", help="Write a JSON report; - for standard output.")
+@click.option(
+    "--json",
+    "json_path",
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="Write a JSON report; - for standard output.",
+)
 @click.option("--junit", "junit_path", type=click.Path(path_type=Path), metavar="FILE", help="Write a JUnit report.")
 @click.option("--verify-hash", is_flag=True, help="Compute tau2's own hash beside every database hash (slow).")
-@click.option("--cluster", "address", metavar="ADDRESS", help="Replay on the workers of a Dask scheduler (extra 'cluster'; see docs/scale.md).")
-@click.option("--bisect", is_flag=True, expose_value=False, help="Exit 0, 1 or 125, for 'git bisect run'.")
-@click.option("--engine", "engine_name", metavar="NAME", help="Replay under a named interpreter (see 'replaykit engines').")
 @click.option(
-    "--level", type=click.Choice(["seat", "wire"]), default="seat", show_default=True, help="wire: run the transports' code again too."
+    "--cluster",
+    "address",
+    metavar="ADDRESS",
+    help="Replay on the workers of a Dask scheduler (extra 'cluster'; see docs/scale.md).",
+)
+@click.option("--bisect", is_flag=True, expose_value=False, help="Exit 0, 1 or 125, for 'git bisect run'.")
+@click.option(
+    "--engine", "engine_name", metavar="NAME", help="Replay under a named interpreter (see 'replaykit engines')."
+)
+@click.option(
+    "--level",
+    type=click.Choice(["seat", "wire"]),
+    default="seat",
+    show_default=True,
+    help="wire: run the transports' code again too.",
 )
 @fleet_option
 def command(
@@ -35,8 +52,8 @@ def command(
 ) -> int:
     """Replay cassettes offline and compare everything.
 
-    PATH is a cassette or a folder of them; s3:// and other URLs are read through fsspec. Exit 1 on any divergence, 3 when a recording is interrupted, 5 when a file
-    is damaged.
+    PATH is a cassette or a folder of them; s3:// and other URLs are read through fsspec. Exit 1 on any divergence, 3
+    when a recording is interrupted, 5 when a file is damaged.
 
     \b
     Examples:

@@ -46,19 +46,35 @@ class Participants:
     native: Native
     guidelines: str
 
-    def play(self, task: Any, environment: Any, tools: list, seed: int, models: SeatModels, seam: Seam, limits: tuple[int, int]) -> Ended:
+    def play(
+        self,
+        task: Any,
+        environment: Any,
+        tools: list,
+        seed: int,
+        models: SeatModels,
+        seam: Seam,
+        limits: tuple[int, int],
+    ) -> Ended:
         """Run the loop to its end."""
         lost: list[LostTurn] = []
         agent = seat_agent(self.native.agent.LLMAgent, self.native.messages)(
             tools=tools, domain_policy=environment.get_policy(), llm=models.learner[0], llm_args=models.learner[1]
         )
         agent.seat(seam.generate_for("learner"), lost)
-        user = seat_user(self.native.user.UserSimulator, self.native.user.UserState, self.native.messages, self.guidelines)(
-            tools=None, instructions=str(task.user_scenario), llm=models.customer[0], llm_args=models.customer[1]
-        )
+        user = seat_user(
+            self.native.user.UserSimulator, self.native.user.UserState, self.native.messages, self.guidelines
+        )(tools=None, instructions=str(task.user_scenario), llm=models.customer[0], llm_args=models.customer[1])
         user.seat(seam.generate_for("customer"), lost)
         loop = ordered_loop(self.native.orchestrator.Orchestrator)(
-            environment.get_domain_name(), agent, user, environment, task, max_steps=limits[0], max_errors=limits[1], seed=seed
+            environment.get_domain_name(),
+            agent,
+            user,
+            environment,
+            task,
+            max_steps=limits[0],
+            max_errors=limits[1],
+            seed=seed,
         )
         loop.run()
         return self._ended(loop, environment, lost[0] if lost else None)
@@ -67,7 +83,9 @@ class Participants:
         trajectory, steps, termination = loop.trajectory, loop.step_count, loop.termination_reason.value
         if lost is not None:
             trajectory, steps, termination = trajectory[:-1], steps - 1, lost.termination
-        return Ended(trajectory, termination, steps, loop.num_errors, loop.agent_state, loop.user_state, environment, lost)
+        return Ended(
+            trajectory, termination, steps, loop.num_errors, loop.agent_state, loop.user_state, environment, lost
+        )
 
 
 @cache
