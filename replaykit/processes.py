@@ -104,7 +104,8 @@ class _Shift:
             self._dismiss(pipe)
         elif self._waiting:
             self._held[pipe] = position = self._waiting.popleft()
-            pipe.send((self._items[position],))
+            with suppress(ConnectionError):  # lost meanwhile: its pipe says so at the next look
+                pipe.send((self._items[position],))
         else:
             pipe.send(None)
 
