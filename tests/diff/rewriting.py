@@ -33,6 +33,8 @@ def rewritten(cassette: Cassette, path: Path, change: Callable[[dict], None], en
         for number, turn in enumerate(data["turns"], 1):
             journal.request(SeatRequest.from_dict(turn["native"], number))
             _outcome(journal, number, turn["outcome"])
+        for turn, digest in cassette.states:
+            journal.state(turn, digest)
         if ends:
             journal.close({key: value for key, value in data["footer"].items() if key != "summary"})
     return reader.read(path)

@@ -65,7 +65,9 @@ def serve(certificate: str | None, answer) -> tuple[socket.socket, str]:
                     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
                     context.load_cert_chain(certificate)
                     sock = context.wrap_socket(sock, server_side=True)
-                    sock.recv(65536)
+                    received = b""
+                    while not received.endswith(b"{}"):  # head and body may come in two pieces; unread bytes reset
+                        received += sock.recv(65536)
                 answer(sock)
             except OSError:
                 pass
