@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +26,15 @@ KINDS = (
     "wire_reply",       # the transport reads another reply in the recorded response now
     "raised",           # the engine raised where the recording did not
 )
+
+
+_SUGGESTION = re.compile(r"(unexpected keyword argument '[^']*')\. Did you mean '[^']*'\?")
+SUGGESTING = "Python 3.13 adds a suggestion to the error text of an unexpected keyword argument"
+
+
+def without_suggestion(text: str) -> str:
+    """A text as Pythons before 3.13 write it; their error texts enter learner requests."""
+    return _SUGGESTION.sub(r"\1", text)
 
 
 @dataclass(frozen=True, slots=True)

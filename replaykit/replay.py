@@ -14,7 +14,7 @@ from typing import Any
 from replaykit import canonical, difference, policy, policy_record, settings, wire_replay
 from replaykit.budget import Budget, BudgetSpent, Ledger
 from replaykit.cassette import Cassette, RecordedRequest
-from replaykit.divergence import Divergence, ReplayReport
+from replaykit.divergence import SUGGESTING, Divergence, ReplayReport, without_suggestion
 from replaykit.engine.protocol import Engine, SeatModels
 from replaykit.episode import EpisodeResult
 from replaykit.errors import EvidenceError
@@ -267,11 +267,10 @@ _KIND_WORDS = {
 
 
 def _environment(first: difference.Difference) -> str | None:
-    """Python 3.13 appends a suggestion to the error text of an unexpected keyword argument."""
-    texts = [t for t in (first.left, first.right) if isinstance(t, str)]
-    if len(texts) == 2 and all("unexpected keyword argument" in t for t in texts) and sum("Did you mean" in t for t in texts) == 1:
-        return "Python 3.13 adds a suggestion to this error text: record and replay on the same side of 3.13"
-    return None
+    """Why two texts differ, where it is the two Pythons' doing alone."""
+    texts = [without_suggestion(text) for text in (first.left, first.right) if isinstance(text, str)]
+    is_alone = len(texts) == 2 and texts[0] == texts[1]
+    return f"{SUGGESTING}: record and replay on the same side of 3.13" if is_alone else None
 
 
 def _extra(request: SeatRequest, count: int) -> Divergence:

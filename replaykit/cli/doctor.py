@@ -60,6 +60,7 @@ def _parity(runtime: object, facts: Path, as_json: bool) -> int:
         results = parity.run(document, runtime, lambda case: progress.step(errors=bool(case.differences)))
     differing = [r for r in results if r.differences and not r.environment]
     environment = [r for r in results if r.environment]
+    unknown = parity.not_compared(document)
     summary = f"{len(results)} cases, {len(differing) + len(domains)} differences"
     if as_json:
         print_json(
@@ -67,11 +68,14 @@ def _parity(runtime: object, facts: Path, as_json: bool) -> int:
                 "cases": len(results),
                 "differences": [{"case": r.name, "differences": r.differences} for r in differing],
                 "domains": domains,
+                "not_compared": unknown,
                 "environment_differs": [{"case": r.name, "why": r.environment} for r in environment],
                 "engine": runtime.identity.to_dict(),
             }
         )
         return 1 if differing or domains else 0
+    if unknown:
+        click.echo(f"not compared, since it is not known here: {', '.join(unknown)}")
     for row in domains:
         click.echo(f"{row['what']}: differs")
     for result in differing:
