@@ -32,6 +32,9 @@ def main() -> int:
     began = time.monotonic()
     report = self_test.run()
     print(f"{self_test.summary(report)} ({time.monotonic() - began:.0f} s)")
+    for part in ("alarms", "survivors", "idle_checks", "universal_passes"):
+        for entry in report[part]:
+            print(f"  {part}: {entry}")
     with tempfile.TemporaryDirectory() as name:
         figures = [self_test.holds(report), *_certified(Path(name), report, arguments.panels, arguments.changes)]
     return 0 if all(figures) else 1

@@ -17,6 +17,7 @@ from replaykit import canonical
 from replaykit.budget import Budget
 from replaykit.certify.caller_log import Log, Switch
 from replaykit.certify.control import RoutedProvider
+from replaykit.certify.heartbeat import Heartbeat
 from replaykit.certify.masking import Canary
 from replaykit.certify.probe import ANSWERS, Probe, Step, with_twins
 from replaykit.certify.profile import Profile
@@ -146,6 +147,7 @@ class Bench:
             strict=options.get("strict", True),
             key=self.context.demanded_key(self.case),
         )
+        self._heartbeat = self._stack.enter_context(Heartbeat()) if scaled else None
         self._began = time.monotonic()
         self._first = len(self.provider.journal)
         self.sender = self._stack.enter_context(self.subject.layer.sender(**options.get("sender", {})))
@@ -215,6 +217,7 @@ class Bench:
             "connections": [self._connection(c) for c in self.provider.connections],
             "labels": {s: self.subject.layer.label(i) for s, i in identities().items()},
             "cassette": self._cassette(),
+            "stall_us": self._heartbeat.stall_us if self._heartbeat else 0,
         }
 
     def cassette_text(self) -> str:

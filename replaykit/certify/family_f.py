@@ -19,7 +19,7 @@ from replaykit.controls.faults import Fault
 
 LIMITS = Budget()
 ASKED = 215
-SLOW_S = {"full": 16.0, "fast": 12.0}  # a scaled second is short: leave a machine under load its time
+SLOW_S = {"full": 16.0, "fast": 8.0}  # a scaled second is short: leave a machine under load its time
 _TWINS = len(twins())
 
 
@@ -66,16 +66,20 @@ def _judge_silent(views: Views) -> dict[str, int]:
     if not seen.wire:
         raise Unseen("the request never reached the wire")
     told, limit = seen.told_us, LIMITS.request_s * scale * 1e6
-    if told > (LIMITS.request_s + LIMITS.grace_s) * scale * 1e6 + views.profile.tolerance_us or seen.outcome == "hung":
+    if told > (LIMITS.request_s + LIMITS.grace_s) * scale * 1e6 + _tolerance(views) or seen.outcome == "hung":
         raise Failed("told_late", f"after {told // 1000} ms")
     if "end" not in seen.wire[0].data["times_us"]:
         raise Failed("closed_late", "the connection was never closed")
     closed = seen.wire[0].data["times_us"]["end"] - seen.wire[0].at
-    if closed > limit + views.profile.tolerance_us:
+    if closed > limit + _tolerance(views):
         raise Failed("closed_late", f"after {closed // 1000} ms")
     _is_deadline(seen)
     seen.only()
     return {"client_closed_ms": closed // 1000, "caller_told_ms": told // 1000}
+
+
+def _tolerance(views: Views) -> int:
+    return views.profile.tolerance_us(views.capture.get("stall_us", 0))
 
 
 def _is_deadline(seen: Seen) -> None:
@@ -94,7 +98,7 @@ def _dribbling(profile: Profile) -> list[Probe]:
 
 
 def _judge_dribbling(views: Views) -> dict[str, int]:
-    timing, limit = {}, LIMITS.request_s * views.profile.request_scale * 1e6 + views.profile.tolerance_us
+    timing, limit = {}, LIMITS.request_s * views.profile.request_scale * 1e6 + _tolerance(views)
     for seen in views.steps:
         if not seen.wire:
             raise Unseen(f"{seen.step.name} never reached the wire")
@@ -155,7 +159,7 @@ def _judge_steady(views: Views) -> dict[str, int]:
 
 def _judge_backlog(views: Views) -> dict[str, int]:
     seen = views.step("backlog")
-    limit = LIMITS.request_s * views.profile.request_scale * 1e6 + views.profile.tolerance_us
+    limit = LIMITS.request_s * views.profile.request_scale * 1e6 + _tolerance(views)
     if seen.told_us > limit or seen.outcome == "hung":
         raise Failed("connect_unbounded", f"{seen.told_us // 1000} ms")
     if seen.outcome not in ("deadline", "unreachable"):
@@ -180,7 +184,7 @@ def _simulation(profile: Profile) -> list[Probe]:
     patient = tuple(Step(f"slow-{i}", "learner", hello("learner", f"Slow {i}."), fault=slow) for i in range(3))
     return [
         Probe("own-time", tuple(gone), {"budget": {"simulation_s": limit_s}}),
-        Probe("waiting", patient, {"scaled": True, "budget": {"simulation_s": 30 * profile.request_scale}}),
+        Probe("waiting", patient, {"scaled": True, "budget": {"simulation_s": 15 * profile.request_scale}}),
     ]
 
 

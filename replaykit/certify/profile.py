@@ -22,6 +22,7 @@ BEHIND_A_GATEWAY = (
     "a gateway has one address, so calls of several seats at the same time cannot be told apart behind it",
 )
 TOLERANCE_MS = {"full": 1000, "fast": 500}
+STALL_MS = {"full": 3000, "fast": 500}
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,9 @@ class Profile:
         """Seconds of the wall limit in the queue of C44."""
         return Budget().wall_s * float(Fraction(SCALES[self.mode]["wall"]))
 
-    @property
-    def tolerance_us(self) -> int:
-        """How late a deadline may be noticed."""
-        return TOLERANCE_MS[self.mode] * 1000
+    def tolerance_us(self, stall_us: int) -> int:
+        """How late a deadline may be noticed on a machine that stood still for so long, up to a limit."""
+        return TOLERANCE_MS[self.mode] * 1000 + min(max(stall_us, 0), STALL_MS[self.mode] * 1000)
 
     def to_dict(self) -> dict:
         """Plain data without floats."""
@@ -85,6 +85,7 @@ class Profile:
             "wire": self.wire,
             "scales": SCALES[self.mode],
             "tolerance_ms": TOLERANCE_MS[self.mode],
+            "stall_ms": STALL_MS[self.mode],
             "budgets": budget | {"requests_counted": "wire attempts of all three seats"},
             "retry_table": {"any": 1},
             "not_carried": list(self.not_carried),

@@ -210,7 +210,7 @@ def _scaled_deadline(factor: float) -> type:
 
 def _grace(good: Any, request: Any, on_exchange: Any) -> SeatReply:
     return good(
-        replace(request, deadline_s=request.deadline_s * (1.9 if "body-at" in json.dumps(request.messages) else 1.0)),
+        replace(request, deadline_s=request.deadline_s * (3.0 if "body-at" in json.dumps(request.messages) else 1.0)),
         on_exchange,
     )
 
@@ -225,7 +225,7 @@ def known_bads() -> tuple[KnownBad, ...]:
     return (
         KnownBad("kb_off_by_one", "C38", "more_than_201", layer=layer(ledger=OneMore)),
         KnownBad("kb_count_logical", "C38", "more_than_201", retrying(is_500, 1)),
-        KnownBad("kb_no_timeout", "C39", "closed_late", _scaled_deadline(1.57)),
+        KnownBad("kb_no_timeout", "C39", "closed_late", _scaled_deadline(1.95)),
         KnownBad("kb_timeout_times_retries", "C39", "told_late", retrying(is_late, 2)),
         KnownBad("kb_read_timeout_only", "C40", "dribbled_on", layer=lax()),
         KnownBad("kb_endless_grace", "C40", "grace_without_end", asking(_grace)),

@@ -229,7 +229,7 @@ class Meeting:
             event, box = threading.Event(), []
             entry = (mine, event, box)
             self._waiting.append(entry)
-        event.wait(0.2)
+        event.wait(1.0)
         with self._lock:
             if entry in self._waiting:
                 self._waiting.remove(entry)

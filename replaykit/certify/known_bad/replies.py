@@ -151,7 +151,7 @@ def _shared_buffer() -> type:
     def ask(good: Any, request: TransportRequest, on_exchange: Any) -> SeatReply:
         last[:] = [good(request, on_exchange)]
         if "caller" in str(request.messages):
-            time.sleep(0.3)
+            time.sleep(0.8)
         return last[0]
 
     return asking(ask)
