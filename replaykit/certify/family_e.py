@@ -8,7 +8,7 @@ from replaykit.certify.check import Check
 from replaykit.certify.finding import Failed, Unseen
 from replaykit.certify.probe import Probe, Step, hello, says, tool
 from replaykit.certify.profile import Profile
-from replaykit.certify.views import Seen, Views
+from replaykit.certify.views import Views
 from replaykit.controls.faults import STATUSES, Fault
 from replaykit.controls.replies import Call, Reply
 from replaykit.seats import SEATS
@@ -261,11 +261,6 @@ def _judge_crowd(views: Views) -> None:
 def _marker(exchange: Any) -> str:
     users = [m["content"] for m in exchange.asked.messages if m["role"] == "user"]
     return users[-1] if users else ""
-
-
-def described(seen: Seen) -> str:
-    """One step in words, for reports."""
-    return f"{seen.step.name}: {seen.outcome}"
 
 
 def checks() -> list[Check]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from replaykit import canonical
 from replaykit.certify.capture import raw_bytes
 from replaykit.certify.finding import Failed, Unseen
 from replaykit.certify.probe import ANSWERS, Probe, Step, with_twins
@@ -267,11 +266,6 @@ def common(views: Views) -> int:
             if "elsewhere" not in seen.data:
                 agree(seen, not views.profile.gateway)
     return sum(e.whole for e in views.wire)
-
-
-def ordered_equal(a: Any, b: Any) -> bool:
-    """Equality in which key order and the kind of a number count."""
-    return canonical.ordered(a) == canonical.ordered(b)
 
 
 def _why(seen: Seen) -> str:
