@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from replaykit import replay_many
-from replaykit.errors import EvidenceError, OfflineViolation
-from replaykit.offline import offline
+from replaykit.errors import EvidenceError
 from replaykit.replay import replay
 from replaykit.reports import junit, replay_report
 from replaykit.seats import SeatReply
@@ -134,26 +132,6 @@ def test_every_flipped_bit_of_a_sample_is_refused(recording, fleet, tmp_path):
         target.write_bytes(data[:position] + bytes([data[position] ^ 1]) + data[position + 1 :])
         outcome = replay_many.one(target, fleet)
         assert outcome.report is None and outcome.exit_code == 5, position
-
-
-def test_a_socket_during_a_replay_is_an_error():
-    with pytest.raises(OfflineViolation, match=r"127\.0\.0\.1"), offline():
-        socket.create_connection(("127.0.0.1", 9), timeout=1)
-
-
-def test_a_swallowed_attempt_is_an_error_all_the_same():
-    with pytest.raises(OfflineViolation), offline():
-        try:
-            socket.getaddrinfo("localhost", 80)
-        except OfflineViolation:
-            pass
-
-
-def test_after_a_replay_sockets_work_again():
-    with offline():
-        pass
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
