@@ -74,3 +74,10 @@ def test_a_fleet_is_not_built_into_what_is_no_file(place, capsys):
 def test_a_report_to_a_device_leaves_the_device_there(recording):
     done = run(["replay", str(recording("airline/0")[0]), "--json", "/dev/null"], stdout=subprocess.DEVNULL)
     assert done.returncode == 0 and stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_a_missing_dependency_is_a_sentence_and_exit_3():
+    bare = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, "-S", "-m", "replaykit", "doctor"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False, env=bare)
+    assert done.returncode == 3 and done.stderr == "replaykit: the package click is not installed: install replaykit's dependencies\n"

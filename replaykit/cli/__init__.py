@@ -12,6 +12,13 @@ def main() -> None:
 
         print(f"replaykit {__version__}")
         return
-    from replaykit.cli.app import run
-
+    try:
+        from replaykit.cli.app import run
+    except ModuleNotFoundError as error:
+        sys.exit(_not_installed(error))
     sys.exit(run(sys.argv[1:]))
+
+
+def _not_installed(error: ModuleNotFoundError) -> int:
+    print(f"replaykit: the package {error.name} is not installed: install replaykit's dependencies", file=sys.stderr)
+    return 3

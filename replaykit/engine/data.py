@@ -99,7 +99,11 @@ def _read(path: Path, key: str) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise EngineNotReady(f"the data file {key} cannot be read ({error.strerror}): reinstall the engine's data", "data_missing") from error
+        raise EngineNotReady(
+            f"the data file {key} cannot be read at {path} ({error.strerror}): reinstall the engine's data, "
+            f"or name upstream's data folder with {pins.DATA_VARIABLE}",
+            "data_missing",
+        ) from error
 
 
 def _check(raw: bytes, key: str, path: str) -> None:

@@ -16,7 +16,8 @@ from pathlib import Path
 from replaykit.engine import pins
 from replaykit.errors import EngineNotReady
 
-INSTALL_EMBEDDED = "python -m pip install 'replaykit[embedded]'"
+# By name, since replaykit itself may have been installed from a checkout.
+INSTALL_EMBEDDED = f"python -m pip install {' '.join(pins.EMBEDDED_REQUIREMENTS)}"
 
 
 @dataclass(frozen=True, slots=True)

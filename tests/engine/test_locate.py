@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from replaykit.engine import pins
 
 ROOT = Path(__file__).parent.parent.parent
 PROBE = """
@@ -79,3 +82,8 @@ def test_a_checkout_wins_and_its_revision_is_read(tmp_path):
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_text("a" * 40 + "\n")
     assert find(tmp_path, REPLAYKIT_TAU2_CHECKOUT=str(tmp_path)) == f"pinned tau2 1.0.1 {'a' * 40}"
+
+
+def test_the_packages_to_install_are_those_of_the_extra():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert list(pins.EMBEDDED_REQUIREMENTS) == project["optional-dependencies"]["embedded"]
