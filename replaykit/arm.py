@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from replaykit import canonical
 from replaykit.errors import UsageError
 from replaykit.seats import SEATS
+from replaykit.settings import TAU3_TEXT_1
 
 _EXAMPLE = "see 'replaykit record --help' for an example"
 
@@ -23,7 +24,8 @@ class SeatConfig(BaseModel):
         key_env: Name of the environment variable that holds the key; the key itself never stands in a file.
         headers, body: Extra headers and body fields, sent as they are.
         dialect: The transport's own switches.
-        arguments: Arguments tau2 is configured with for this seat.
+        arguments: Arguments tau2 is configured with for this seat; they stand in its native requests. The transport
+            settings are frozen, so nothing but ``temperature = 0.0`` can be asked for.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -36,6 +38,13 @@ class SeatConfig(BaseModel):
     body: dict[str, Any] = Field(default_factory=dict)
     dialect: dict[str, Any] = Field(default_factory=dict)
     arguments: dict[str, Any] = Field(default_factory=lambda: {"temperature": 0.0})
+
+    @field_validator("arguments")
+    @classmethod
+    def _frozen_settings(cls, arguments: dict[str, Any]) -> dict[str, Any]:
+        if arguments not in ({}, {"temperature": 0.0}):
+            raise ValueError(f"the settings {TAU3_TEXT_1.version} are frozen, so this would not be sent: leave it out")
+        return arguments
 
     def identity(self) -> dict:
         """What makes this seat the same in two runs: everything but place and key."""
@@ -89,4 +98,4 @@ def parse(data: Any, default_name: str, place: str) -> Arm:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(p) for p in first["loc"])
-        raise UsageError(f"{place}: {where}: {first['msg']} ({_EXAMPLE})") from error
+        raise UsageError(f"{place}: {where}: {first['msg'].removeprefix('Value error, ')} ({_EXAMPLE})") from error

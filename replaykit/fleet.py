@@ -205,7 +205,7 @@ def parse(data: Any) -> Fleet:
         return Fleet.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
-        raise UsageError(f"not a fleet: {first['msg']} at {canonical.pointer(*first['loc'])}") from error
+        raise UsageError(f"not a fleet: {first['msg'].removeprefix('Value error, ')} at {canonical.pointer(*first['loc'])}") from error
 
 
 def reliability(successes: int, trials: int, k: int) -> float | None:

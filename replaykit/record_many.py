@@ -26,6 +26,9 @@ from replaykit.store.redaction import Redactor
 from replaykit.transports.sender import Sender
 
 
+_MAX_ARM_BYTES = 1 << 20
+
+
 @dataclass(frozen=True)
 class Plan:
     """What to record.
@@ -128,8 +131,9 @@ def read_arm(path: Path) -> arm.Arm:
         UsageError: missing, not TOML, or not an arm.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        with open(path, "rb") as file:
+            data = tomllib.loads(file.read(_MAX_ARM_BYTES).decode("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{path} cannot be read as an arm file: {error}") from error
     return arm.parse(data, path.stem, str(path))
 

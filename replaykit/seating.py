@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +19,7 @@ from replaykit.transports.sender import Sender
 
 CONTROLS = ("one-exchange", "reference")
 CONTROL_KEY = "control-key-000000"
+_CREDENTIAL = re.compile("auth|key|token|secret|cookie|signature|credential|password", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +55,12 @@ def from_arm(
     Raises:
         UsageError: a transport is unknown or an environment variable is not set.
     """
-    secrets = {seat: _key(arm.seat(seat), seat, environment) for seat in seats}
-    sources = {seat: _source(arm.seat(seat), secrets[seat], sender) for seat in seats}
+    keys = {seat: _key(arm.seat(seat), seat, environment) for seat in seats}
+    sources = {seat: _source(arm.seat(seat), keys[seat], sender) for seat in seats}
     header = arm.header() | {"controls": None, "transports": {seat: _identity(sources[seat]) for seat in seats}}
     models = SeatModels(*[(arm.seat(seat).model, dict(arm.seat(seat).arguments)) for seat in SEATS])
-    return Seating(sources, models, header, tuple(s for s in secrets.values() if s))
+    secrets = [key for key in keys.values() if key] + [s for seat in seats for s in _credentials(arm.seat(seat))]
+    return Seating(sources, models, header, tuple(dict.fromkeys(secrets)))
 
 
 def from_controls(kind: str, scenario: Scenario, case: str, provider: ControlProvider, sender: Sender) -> Seating:
@@ -114,6 +117,11 @@ def _key(config: SeatConfig, seat: str, environment: Mapping[str, str]) -> str |
     if not key:
         raise UsageError(f"the {seat}'s key is to come from the environment variable {config.key_env}, which is not set")
     return key
+
+
+def _credentials(config: SeatConfig) -> list[str]:
+    """Values of the extra headers whose names speak of a credential: a provider may echo them."""
+    return [v.removeprefix("Bearer ") for name, v in config.headers.items() if _CREDENTIAL.search(name)]
 
 
 def _source(config: SeatConfig, key: str | None, sender: Sender) -> ReplySource:

@@ -19,7 +19,7 @@ from replaykit.controls import identities
 from replaykit.controls.server import ControlProvider
 from replaykit.errors import UsageError
 from replaykit.replay_many import one
-from replaykit.seats import SeatFailure, SeatReply, WireExchange
+from replaykit.seats import SEATS, SeatFailure, SeatReply, WireExchange
 from replaykit.store import reader
 from replaykit.store.journal import Journal
 from replaykit.store.redaction import Redactor
@@ -98,6 +98,16 @@ def test_a_canary_key_is_in_no_file_log_or_error(runtime, fleet, tmp_path, monke
     assert one(tmp_path / "c.cassette.jsonl", fleet).report.status == "equal"
 
 
+def test_a_credential_in_an_extra_header_is_a_secret_too(runtime, fleet, tmp_path):
+    echoing = identities.scripted("learner", [{"content": f"Your key is {CANARY}."}])
+    with ControlProvider() as provider, Sender() as sender:
+        provider.add_case("case", identities.one_exchange() | {"learner": echoing})
+        seats = {s: {"model": "m", "base_url": provider.base_url("case", s), "headers": {"api-key": CANARY}} for s in SEATS}
+        seated = seating.from_arm(arm.parse({"name": "a", **seats}, "a", "test"), sender)
+        play(runtime, fleet, "airline/0", seated, tmp_path / "c.cassette.jsonl")
+    assert seated.secrets == (CANARY,) and CANARY.encode() not in (tmp_path / "c.cassette.jsonl").read_bytes()
+
+
 def test_a_seat_out_of_reach_ends_the_episode_and_keeps_the_cassette(runtime, fleet, tmp_path, monkeypatch):
     monkeypatch.setenv("CANARY_KEY", CANARY)
     with ControlProvider() as provider:
@@ -115,6 +125,7 @@ ARM_FAULTS = {
     "no learner": ({"customer": {"model": "m"}, "judge": {"model": "m"}}, "learner: Field required"),
     "an unknown member": ({"learner": {"model": "m", "modle": 1}}, "learner.modle"),
     "no model": ({"learner": {}}, "learner.model"),
+    "a setting that would not be sent": ({"learner": {"model": "m", "arguments": {"temperature": 0.7}}}, "learner.arguments: .* frozen"),
     "a name with a slash": ({"name": "a/b", **{s: {"model": "m"} for s in ("learner", "customer", "judge")}}, "name"),
 }
 
@@ -123,6 +134,16 @@ ARM_FAULTS = {
 def test_a_wrong_arm_file_is_refused_by_member(document, sentence):
     with pytest.raises(UsageError, match=sentence):
         arm.parse(document, "file", "file.toml")
+
+
+UNREADABLE = {"nothing": b"", "no UTF-8": b"\xff", "no TOML": b"{", "brackets without end": b"a = " + b"[" * 100_000}
+
+
+@pytest.mark.parametrize("content", UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_what_is_no_arm_file_is_wrong_use(tmp_path, content):
+    (tmp_path / "a.toml").write_bytes(content)
+    with pytest.raises(UsageError, match="a.toml"):
+        record_many.read_arm(tmp_path / "a.toml")
 
 
 def test_a_missing_key_variable_is_named(monkeypatch):
