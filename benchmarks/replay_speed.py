@@ -78,7 +78,7 @@ def _spent_s(paths: list[Path], fleet: Any) -> tuple[float, float]:
 def _long(folder: Path, fleet: Any) -> list[dict[str, Any]]:
     rows = []
     for length in LENGTHS:
-        talk = (length - 10) // 2
+        talk = (length - 16) // 2
         paths = [_episodes.recorded(folder, fleet, panel, talk) for panel in LONG_PANELS]
         rows.append(_against_native(f"about {length} messages", paths, fleet) | {"length": length})
     first, last = rows[0], rows[-1]
@@ -103,12 +103,14 @@ def _whole_processes(folder: Path) -> list[dict[str, Any]]:
 
 
 def _command_s(folder: Path, jobs: str) -> tuple[float, float]:
+    command = [sys.executable, "-m", "replaykit", "replay", str(folder), "-j", jobs]
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     began = time.perf_counter()
-    subprocess.run(
-        [sys.executable, "-m", "replaykit", "replay", str(folder), "-j", jobs], check=True, stdout=subprocess.DEVNULL
-    )
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     spent, peak = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    count = len(list(folder.glob("*.cassette.jsonl")))
+    if f"{count}/{count} equal" not in done.stdout:
+        raise SystemExit(f"not all {count} replays were equal: {done.stdout.strip().splitlines()[-1:]}")
     return spent, (peak if peak > before else _own_peak_kb(folder, jobs)) / 1024
 
 
