@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -44,13 +48,22 @@ class Native:
 
 def load(found: Found) -> Native:
     """Import what an episode needs of tau2, and nothing heavy (see `slim`)."""
-    import sys
-
-    if found.import_path is not None and str(found.import_path) not in sys.path:
-        sys.path.insert(0, str(found.import_path))
     bare = (("tau2", str(found.package_path)),) if found.kind == "pinned" else ()
-    modules = slim.import_modules(tuple(_MODULES.values()), bare)
+    with _on_path(found.import_path):
+        modules = slim.import_modules(tuple(_MODULES.values()), bare)
     return Native({short: modules[name] for short, name in _MODULES.items()})
+
+
+@contextmanager
+def _on_path(folder: Path | None) -> Iterator[None]:
+    """Look into a folder first while modules are imported."""
+    added = [] if folder is None or str(folder) in sys.path else [str(folder)]
+    sys.path[:0] = added
+    try:
+        yield
+    finally:
+        for path in added:
+            sys.path.remove(path)
 
 
 def tool_class(native: Native, domain: str) -> Any:

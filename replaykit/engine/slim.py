@@ -4,6 +4,8 @@ While tau2's modules are imported, a finder in front of ``sys.meta_path`` answer
 modules whose members refuse to be used. Afterwards the finder and the stand-ins are taken out again, so the real
 libraries import normally in the same process (the ``litellm`` transport, deepdiff). Nothing is stubbed silently:
 calling any member raises `ModelCallRefused`, naming the library. A library that is already imported is left alone.
+tau2's modules themselves are taken out of ``sys.modules`` too: these are ours, and whoever else imports tau2 in the
+process gets it whole.
 
 The process environment, the warning filters, the log levels and loguru's state are put back too: tau2 loads a
 ``.env`` file, changes warning filters and logs at import.
@@ -91,7 +93,7 @@ def import_modules(names: tuple[str, ...], bare_packages: tuple[tuple[str, str],
     Raises:
         ImportError: as Python raises it.
     """
-    with _LOCK, quiet(), _environment(), _stand_ins(), _bare(bare_packages):
+    with _LOCK, quiet(), _environment(), _stand_ins(), _private(), _bare(bare_packages):
         return {name: importlib.import_module(name) for name in names}
 
 
@@ -105,6 +107,18 @@ def _stand_ins() -> Iterator[None]:
         sys.meta_path.remove(finder)
         for name in finder.made:
             sys.modules.pop(name, None)
+
+
+@contextmanager
+def _private() -> Iterator[None]:
+    """Take what is imported of tau2 out of ``sys.modules`` again: others who import it get it with its libraries."""
+    before = set(sys.modules)
+    try:
+        yield
+    finally:
+        for name in set(sys.modules) - before:
+            if name.partition(".")[0] == "tau2":
+                del sys.modules[name]
 
 
 @contextmanager

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from replaykit.engine import slim
 
 PROBE = """
 import json, logging, os, sys, warnings
-before = dict(os.environ), list(warnings.filters), logging.getLogger("LiteLLM").level, list(sys.meta_path)
+before = dict(os.environ), list(warnings.filters), logging.getLogger("LiteLLM").level, list(sys.meta_path), list(sys.path)
 opened = []
 sys.addaudithook(lambda event, args: opened.append(event) if event.startswith("socket.") and event != "socket.__new__" else None)
 from replaykit import engine
 runtime = engine.load()
 runtime.tool_schemas("retail")
-after = dict(os.environ), list(warnings.filters), logging.getLogger("LiteLLM").level, list(sys.meta_path)
+after = dict(os.environ), list(warnings.filters), logging.getLogger("LiteLLM").level, list(sys.meta_path), list(sys.path)
 heavy = [n for n in ("litellm", "pandas", "fastapi", "openai", "numpy", "deepdiff", "httpx") if n in sys.modules]
+tau2 = [n for n in sys.modules if n.partition(".")[0] == "tau2"]
 stand_ins = [n for n, m in sys.modules.items() if type(m).__name__ == "_StandIn"]
 import deepdiff
 print(json.dumps({
     "sockets": opened,
     "unchanged": [a == b for a, b in zip(before, after)],
+    "tau2": tau2,
     "stand-ins": stand_ins,
     "heavy": heavy,
     "deepdiff": str(deepdiff.DeepDiff({"a": 1}, {"a": 2})) != "",
@@ -42,7 +47,24 @@ def probe() -> dict:
 
 def test_loading_tau2_opens_no_socket_and_leaves_nothing_behind(runtime):
     seen = probe()
-    assert seen == {"sockets": [], "unchanged": [True] * 4, "stand-ins": [], "heavy": [], "deepdiff": True}
+    assert seen == {"sockets": [], "unchanged": [True] * 5, "tau2": [], "stand-ins": [], "heavy": [], "deepdiff": True}
+
+
+OTHERS = """
+from replaykit import engine
+engine.load()
+from tau2.utils import llm_utils
+import litellm
+assert llm_utils.completion is litellm.completion, llm_utils.completion
+"""
+
+
+def test_others_in_the_process_get_a_whole_tau2(runtime):
+    if runtime.identity.kind == "pinned":
+        pytest.skip("upstream's tau2 may be a checkout, which only the engine can import")
+    offline = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    done = subprocess.run([sys.executable, "-c", OTHERS], capture_output=True, text=True, check=False, env=offline)
+    assert done.returncode == 0, done.stderr[-2000:]
 
 
 def test_a_host_that_makes_warnings_errors_changes_no_tool_result(runtime):
