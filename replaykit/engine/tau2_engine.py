@@ -162,7 +162,7 @@ class Tau2Engine:
         )
 
     def _source_digest(self) -> str:
-        """Over the files of every module an episode runs on, by module name."""
+        """Over the files of the tau2 modules that `native` names, by short name; what those import in turn is not in it."""
         digest = hashlib.sha256()
         for short, module in sorted(self._native.modules.items()):
             with open(module.__file__, "rb") as file:
