@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from replaykit.cli.shared import stoppable
+
 
 @click.group()
 def command() -> None:
@@ -55,6 +57,7 @@ def serve(port: int, case: str, key: str | None, seat: str | None, journal_path:
             f"{'bare address':<20} {seat or 'learner':<9} http://127.0.0.1:{provider.port}/v1  (stop with Ctrl-C)"
         )
         try:
-            threading.Event().wait()
+            with stoppable():
+                threading.Event().wait()
         except KeyboardInterrupt:
             click.echo(f"{provider.request_count()} requests were answered")

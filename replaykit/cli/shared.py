@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +71,20 @@ def is_terminal() -> bool:
     import os
 
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let an interrupt or a polite kill end a server, also where a shell started it in the background with interrupts
+    ignored. Both raise KeyboardInterrupt in the block."""
+    import signal
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

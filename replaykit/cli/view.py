@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from replaykit.cli.shared import CassettePath, fleet_option, write_result
+from replaykit.cli.shared import CassettePath, fleet_option, stoppable, write_result
 
 _DEFAULTS = ("recordings", "cassettes")
 
@@ -62,7 +62,8 @@ def _serve(shelf: Any, port: int) -> int:
     with Server(shelf.html, port) as server:
         click.echo(f"{server.url}  ({shelf.count} episodes, for this machine only; Ctrl-C stops)")
         try:
-            server.serve_forever()
+            with stoppable():
+                server.serve_forever()
         except KeyboardInterrupt:
             click.echo("stopped")
     return code

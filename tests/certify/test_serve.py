@@ -65,9 +65,10 @@ def test_the_bare_address_answers_as_the_seat_that_was_named(served) -> None:
     assert ask(bare, "/chat/completions")["choices"][0]["message"]["content"] == '{"results": []}'
 
 
-def test_an_interrupt_ends_it_and_the_journal_holds_no_key(served) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
+def test_a_signal_ends_it_and_the_journal_holds_no_key(served, number) -> None:
     process, lines, journal = served
     ask(lines[0].split()[2], "/chat/completions")
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     assert "1 requests were answered" in process.communicate(timeout=15)[0]
     assert "secret-key-1" not in journal.read_text() and '"status":200' in journal.read_text()
