@@ -114,9 +114,8 @@ def _pieces(
             outcomes[position] = _watched(Outcome(str(path), None, str(error), error.exit_code), watch)
             continue
         places.append(position)
-        url = path.url if isinstance(path, remote.RemotePath) else str(path.absolute())
         digest = footer["digest"] if footer else None
-        yield cluster.Piece(digest or "interrupted", (url, digest, level, verify_hash))
+        yield cluster.Piece(digest or "interrupted", (remote.url_of(path), digest, level, verify_hash))
 
 
 def replay_there(url: str, digest: str | None, level: str, verify_hash: bool) -> Outcome:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from replaykit import canonical, policy_record, scoring
+from replaykit import canonical, cluster, policy_record, scoring
 from replaykit.cassette import Cassette, CassetteSummary
 from replaykit.errors import EvidenceError, ReplaykitError, UsageError
 from replaykit.fleet import Fleet
@@ -17,7 +17,7 @@ from replaykit.scoring import Trial
 from replaykit.scoring.panels import panel_order
 from replaykit.scoring.tally import Tally, use_of
 from replaykit.seats import SEATS, SeatFailure, SeatReply
-from replaykit.store import reader, scan
+from replaykit.store import reader, remote, scan
 
 SCHEMA = "replaykit.score/1"
 
@@ -82,18 +82,60 @@ def read(files: Iterable[Path], fleet: Fleet, labels: Mapping[str, Any] | None, 
         labels: The label document (`labels_build.read_labels`), or None: tasks have no label.
         watch: Told when a cassette is done (`step(errors=bool)`).
     """
-    sources, not_scored, unreadable = [], [], []
-    for path in files:
-        before = len(sources)
-        try:
-            sources.append(trial(path, fleet, labels))
-        except NotScored as reason:
-            not_scored.append({"path": str(path), "reason": str(reason)})
-        except ReplaykitError as error:
-            unreadable.append({"path": str(path), "error": str(error), "exit_code": error.exit_code})
-        if watch is not None:
-            watch.step(errors=len(sources) == before)
-    return Found(_with_distinct_arms(sources), tuple(not_scored), tuple(unreadable), fleet, labels)
+    return _found([_watched(_attempt(path, fleet, labels), watch) for path in files], fleet, labels)
+
+
+def read_on(
+    address: str,
+    files: Sequence[Path],
+    fleet: Fleet,
+    labels: Mapping[str, Any] | None,
+    watch: Any = None,
+    tell: Callable[[str], None] = print,
+) -> Found:
+    """As `read`, on the workers of a cluster; they read the files themselves, by path or URL.
+
+    Raises:
+        UsageError, ClusterUnavailable, EngineNotReady, Incomplete: as `cluster.each` does.
+    """
+    pieces = [cluster.Piece(str(path), (remote.url_of(path), labels)) for path in files]
+    terms = cluster.Terms.of(fleet.digest, with_engine=False)
+    attempts: dict[int, Source | dict] = {}
+    for position, result in cluster.each(address, attempt_there, pieces, terms, tell):
+        if isinstance(result, cluster.Failed):
+            result = {"error": result.sentence, "exit_code": result.exit_code}
+        if isinstance(result, dict):
+            result = {"path": str(files[position]), **{k: v for k, v in result.items() if k != "path"}}
+        attempts[position] = _watched(result, watch)
+    return _found([attempts[position] for position in range(len(files))], fleet, labels)
+
+
+def attempt_there(url: str, labels: Mapping[str, Any] | None) -> Source | dict:
+    """Read one trial on a worker."""
+    return _attempt(remote.located(url), cluster.own_fleet(), labels)
+
+
+def _attempt(path: Path, fleet: Fleet, labels: Mapping[str, Any] | None) -> Source | dict:
+    """A trial, or why there is none."""
+    try:
+        return trial(path, fleet, labels)
+    except NotScored as reason:
+        return {"path": str(path), "reason": str(reason)}
+    except ReplaykitError as error:
+        return {"path": str(path), "error": str(error), "exit_code": error.exit_code}
+
+
+def _watched(attempt: Source | dict, watch: Any) -> Source | dict:
+    if watch is not None:
+        watch.step(errors=isinstance(attempt, dict))
+    return attempt
+
+
+def _found(attempts: Sequence[Source | dict], fleet: Fleet, labels: Mapping[str, Any] | None) -> Found:
+    sources = [a for a in attempts if not isinstance(a, dict)]
+    not_scored = tuple(a for a in attempts if isinstance(a, dict) and "reason" in a)
+    unreadable = tuple(a for a in attempts if isinstance(a, dict) and "error" in a)
+    return Found(_with_distinct_arms(sources), not_scored, unreadable, fleet, labels)
 
 
 def trial(path: Path, fleet: Fleet, labels: Mapping[str, Any] | None) -> Source:

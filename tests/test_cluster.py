@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from replaykit import cluster, record_many, replay_many
+from replaykit import cluster, record_many, replay_many, score
 from replaykit.cluster import Failed, Terms
 from replaykit.errors import ClusterUnavailable, EngineNotReady
 from replaykit.store import reader
@@ -107,6 +107,19 @@ def test_a_worker_killed_in_the_middle_costs_nothing_of_the_result(dask, recordi
     near = replay_many.run(files, fleet, 1, Watch())
     assert [o.to_dict() for o in far] == [o.to_dict() for o in near] and statuses(far) == {"equal"}
     assert victim.wait(10) == -signal.SIGKILL and survivor.poll() is None and watch.count == len(files)
+
+
+def test_scores_read_on_a_cluster_are_those_read_here(dask, recording, fleet, tmp_path):
+    files = recording("airline/0", "airline/7", "retail/2")
+    cut, damaged = (tmp_path / f"{name}.cassette.jsonl" for name in ("cut", "damaged"))
+    cut.write_bytes(files[0].read_bytes()[:9000])
+    damaged.write_bytes(b"not a cassette\n")
+    every = [*files, cut, damaged]
+    dask.worker()
+    dask.wait_for(1)
+    far, near = score.read_on(dask.address, every, fleet, None, Watch()), score.read(every, fleet, None)
+    assert score.document(far, (1,), None, 0.95) == score.document(near, (1,), None, 0.95)
+    assert (len(far.trials), len(far.not_scored), len(far.unreadable)) == (3, 1, 1)
 
 
 def test_a_worker_with_another_fleet_is_refused_in_a_sentence_and_the_other_does_the_work(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from replaykit.cli.shared import fleet_option, json_flag, load_fleet, print_json
+from replaykit.cli.shared import CassettePath, fleet_option, json_flag, load_fleet, print_json, tell
 
 
 def _ks(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[int, ...]:
@@ -17,7 +17,7 @@ def _ks(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[int
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=CassettePath())
 @click.option("--k", "ks", default="1", show_default=True, callback=_ks, metavar="N,N", help="The k of reliability.")
 @click.option("--arms", nargs=2, metavar="A B", help="Compare two arms panel by panel.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of its interval.")
@@ -29,6 +29,12 @@ def _ks(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[int
     help="Label file.  [default: data/manifests/labels_v1.json]",
 )
 @click.option("--aggregate", "--overall", "aggregate", is_flag=True, help="Refused: there is no figure across panels.")
+@click.option(
+    "--cluster",
+    "address",
+    metavar="ADDRESS",
+    help="Read on the workers of a Dask scheduler (extra 'cluster'; see docs/scale.md).",
+)
 @json_flag
 @click.option("--csv", "as_csv", is_flag=True, help="Print the rows as CSV.")
 @fleet_option
@@ -39,6 +45,7 @@ def command(
     level: float,
     labels_path: Path | None,
     aggregate: bool,
+    address: str | None,
     as_json: bool,
     as_csv: bool,
     fleet_path: Path | None,
@@ -61,17 +68,19 @@ def command(
         scoring.across_panels("figure")
     if as_json and as_csv:
         raise click.UsageError("name one of --json and --csv")
-    found = _read(score.find(paths), load_fleet(fleet_path), labels_build.read_labels(labels_path))
+    found = _read(score.find(paths), load_fleet(fleet_path), labels_build.read_labels(labels_path), address)
     document = score.document(found, ks, arms or None, level)
     _print(document, as_json, as_csv)
     return found.exit_code
 
 
-def _read(files: list[Path], fleet: object, labels: dict | None) -> object:
+def _read(files: list[Path], fleet: object, labels: dict | None, address: str | None) -> object:
     from replaykit import score
     from replaykit.reports.progress import Progress
 
     with Progress("cassettes", len(files)) as progress:
+        if address:
+            return score.read_on(address, files, fleet, labels, progress, tell)
         return score.read(files, fleet, labels, progress)
 
 

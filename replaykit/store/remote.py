@@ -101,6 +101,11 @@ class RemotePath:
             raise UsageError(f"{self} cannot be read: {type(error).__name__}: {_said(error)}") from error
 
 
+def url_of(path: Path | RemotePath) -> str:
+    """A path as another machine can be told it: its URL, or where it is on a file system that both share."""
+    return path.url if isinstance(path, RemotePath) else str(Path(path).absolute())
+
+
 def located(path: str | os.PathLike[str] | RemotePath) -> Path | RemotePath:
     """The place that a user's path names: behind a URL, or on this disk."""
     if isinstance(path, RemotePath):
