@@ -14,6 +14,7 @@ from typing import Any
 from replaykit.engine.native import Native
 from replaykit.engine.seam import rebind
 from replaykit.episode import Diagnostic, LostTurn, TurnLost
+from replaykit.errors import ReplaykitError
 
 NORMAL_ENDS = ("agent_stop", "user_stop")
 
@@ -47,6 +48,7 @@ def evaluate(
 
     Raises:
         TurnLost: the judge's seat could not be asked.
+        ReplaykitError: what asking it raised besides.
     """
     criteria = task.evaluation_criteria
     if criteria is None:
@@ -66,6 +68,8 @@ def evaluate(
             if end.turn.reason != "not_recorded":
                 raise
             unknown, lost = True, end.turn
+        except ReplaykitError:  # ours: a full disk, a transport that cannot ask; it says nothing of the judge's reply
+            raise
         except Exception as error:  # tau2's parser lets any exception escape; which one is part of the finding
             unknown = True
             diagnostics.append(Diagnostic("judge.unparseable", {"raised": type(error).__name__, "message": str(error)[:500]}))

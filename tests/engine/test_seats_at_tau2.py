@@ -7,7 +7,7 @@ import pytest
 from replaykit.budget import Budget, Ledger
 from replaykit.engine import pins
 from replaykit.engine.protocol import SeatModels
-from replaykit.errors import ModelCallRefused
+from replaykit.errors import Incomplete, ModelCallRefused
 from replaykit.gateway import Gateway
 from replaykit.parity import Script, _Requests
 from replaykit.seats import SeatReply
@@ -85,6 +85,16 @@ def test_a_judge_reply_is_read_as_tau2_reads_it(runtime, reply, part, diagnostic
     assert result.reward_info["breakdown"]["NL_ASSERTION"] == part
     assert names(result) == diagnostics
     assert (result.reward is None) == (part is None)
+
+
+def test_an_error_of_ours_while_the_judge_is_asked_is_not_taken_for_its_reply(runtime):
+    def ask(request):
+        if request.seat == "judge":
+            raise Incomplete("the disk is full")
+        return SeatReply("###STOP###" if request.seat == "customer" and len(request.messages) > 3 else "Hello")
+
+    with pytest.raises(Incomplete, match="disk is full"):
+        runtime.run("retail", "2", 1, MODELS, ask)
 
 
 def test_fewer_results_than_assertions_are_named(runtime):
