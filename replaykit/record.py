@@ -40,8 +40,11 @@ class CleanReplies:
         self._source, self._clean, self._on_secret = source, clean, on_secret
 
     def ask(self, request: TransportRequest, on_exchange: Callable[[WireExchange], None]) -> SeatReply:
-        """The source's reply, cleaned."""
-        reply = self._source.ask(request, on_exchange)
+        """The source's reply, cleaned, or its failure."""
+        try:
+            reply = self._source.ask(request, on_exchange)
+        except SeatFailure as failure:
+            raise SeatFailure.from_dict(self._clean.value(failure.to_dict())) from None
         data = reply.to_dict()
         clean = self._clean.value(data)
         if clean == data:

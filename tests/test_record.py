@@ -108,6 +108,16 @@ def test_a_credential_in_an_extra_header_is_a_secret_too(runtime, fleet, tmp_pat
     assert seated.secrets == (CANARY,) and CANARY.encode() not in (tmp_path / "c.cassette.jsonl").read_bytes()
 
 
+def test_a_transport_that_quotes_the_key_in_its_failure_does_not_print_it():
+    class Telling:
+        def ask(self, request, on_exchange):
+            raise SeatFailure("auth", f"wrong key {CANARY}", 401)
+
+    with pytest.raises(SeatFailure) as caught:
+        record.CleanReplies(Telling(), Redactor([CANARY]), print).ask(None, print)
+    assert caught.value.to_dict() == {"kind": "auth", "message": "wrong key [REDACTED]", "status": 401}
+
+
 def test_a_seat_out_of_reach_ends_the_episode_and_keeps_the_cassette(runtime, fleet, tmp_path, monkeypatch):
     monkeypatch.setenv("CANARY_KEY", CANARY)
     with ControlProvider() as provider:
