@@ -211,7 +211,7 @@ def find(paths: Iterable[str | os.PathLike[str]]) -> list[Path | remote.RemotePa
     """The cassettes among files and below folders, sorted, each once; those behind URLs come last.
 
     Raises:
-        UsageError: a path does not exist.
+        UsageError: a path does not exist, or a folder cannot be read.
     """
     found: set[Path] = set()
     behind_urls: set[remote.RemotePath] = set()
@@ -228,5 +228,11 @@ def find(paths: Iterable[str | os.PathLike[str]]) -> list[Path | remote.RemotePa
 
 
 def _below(folder: Path) -> Iterable[Path]:
-    for root, _, names in os.walk(folder):
-        yield from (Path(root, name) for name in names if name.endswith(SUFFIXES))
+    """Files only: a pipe of that name would never end."""
+    for root, _, names in os.walk(folder, onerror=_refuse_folder):
+        paths = (Path(root, name) for name in names if name.endswith(SUFFIXES))
+        yield from (path for path in paths if path.is_file())
+
+
+def _refuse_folder(error: OSError) -> None:
+    raise UsageError(f"{error.filename} cannot be read: {error.strerror}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 import pytest
@@ -119,3 +120,19 @@ def test_ten_thousand_cassettes_are_listed_in_seconds(record, tmp_path):
     looks = [scan.scan(path) for path in reader.find([folder])]
     assert len(looks) == 10_000
     print(f"10,000 cassettes in {time.perf_counter() - began:.2f} s")
+
+
+def test_a_folder_gives_its_files_and_not_its_pipes(tmp_path):
+    (tmp_path / "a.cassette.jsonl").write_bytes(b"")
+    os.mkfifo(tmp_path / "b.cassette.jsonl")
+    (tmp_path / "c.cassette.jsonl").mkdir()
+    assert reader.find([tmp_path]) == [tmp_path / "a.cassette.jsonl"]
+
+
+def test_a_folder_that_cannot_be_read_is_wrong_use(tmp_path, monkeypatch):
+    def refused(folder):
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setattr(os, "scandir", refused)
+    with pytest.raises(UsageError, match="cannot be read: Permission denied"):
+        reader.find([tmp_path])
