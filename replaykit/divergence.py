@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 KINDS = (
-    "request",          # a native request differs
-    "extra_request",    # asked, but not recorded
+    "request",  # a native request differs
+    "extra_request",  # asked, but not recorded
     "missing_request",  # recorded, but not asked
-    "simulation",       # the trajectory, the steps or the errors differ
+    "simulation",  # the trajectory, the steps or the errors differ
     "initial_db_hash",
     "final_db_hash",
-    "db_changes",       # the changed database rows differ
+    "db_changes",  # the changed database rows differ
     "learner_state",
     "customer_state",
     "policy_state",
@@ -22,9 +22,9 @@ KINDS = (
     "lost_turn",
     "reference_actions",
     "diagnostics",
-    "wire_request",     # the transport builds another wire request now
-    "wire_reply",       # the transport reads another reply in the recorded response now
-    "raised",           # the engine raised where the recording did not
+    "wire_request",  # the transport builds another wire request now
+    "wire_reply",  # the transport reads another reply in the recorded response now
+    "raised",  # the engine raised where the recording did not
 )
 
 
@@ -61,7 +61,10 @@ class Divergence:
 
     def to_dict(self) -> dict:
         """Plain data in a fixed key order."""
-        return {name: getattr(self, name) for name in ("kind", "seat", "number", "pointer", "recorded", "actual", "sentence", "environment")}
+        return {
+            name: getattr(self, name)
+            for name in ("kind", "seat", "number", "pointer", "recorded", "actual", "sentence", "environment")
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,4 +118,6 @@ class ReplayReport:
             KeyError, TypeError: the data is not a report.
         """
         divergences = tuple(Divergence(**d) for d in data["divergences"])
-        return cls(**{**data, "divergences": divergences, "checked": tuple(data["checked"]), "notes": tuple(data["notes"])})
+        return cls(
+            **{**data, "divergences": divergences, "checked": tuple(data["checked"]), "notes": tuple(data["notes"])}
+        )

@@ -69,7 +69,13 @@ class LostTurn:
 
     def to_dict(self) -> dict:
         """Plain data."""
-        return {"seat": self.seat, "number": self.number, "reason": self.reason, "termination": self.termination, "detail": self.detail}
+        return {
+            "seat": self.seat,
+            "number": self.number,
+            "reason": self.reason,
+            "termination": self.termination,
+            "detail": self.detail,
+        }
 
 
 class TurnLost(Exception):

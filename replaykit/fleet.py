@@ -162,7 +162,10 @@ class Fleet(_Frozen):
         for panel in self.panels:
             if panel.id == panel_id:
                 return panel
-        raise UsageError(f"there is no panel {panel_id!r}: panels are named like airline/0 or retail/113 (see 'replaykit fleet show')")
+        raise UsageError(
+            f"there is no panel {panel_id!r}: panels are named like airline/0 or retail/113 "
+            "(see 'replaykit fleet show')"
+        )
 
     def select(self, selectors: Iterable[str]) -> list[Panel]:
         """Panels by id, domain, range or ``all``, in fleet order, each once.
@@ -177,7 +180,9 @@ class Fleet(_Frozen):
         for selector in (part.strip() for text in selectors for part in text.split(",")):
             wanted |= set(self._matching(selector))
         if not wanted:
-            raise UsageError("no panel was named: use an id such as airline/0, a domain, a range such as retail/10-19, or all")
+            raise UsageError(
+                "no panel was named: use an id such as airline/0, a domain, a range such as retail/10-19, or all"
+            )
         return [p for p in self.panels if p.id in wanted]
 
     def _matching(self, selector: str) -> list[str]:
@@ -205,7 +210,9 @@ def parse(data: Any) -> Fleet:
         return Fleet.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
-        raise UsageError(f"not a fleet: {first['msg'].removeprefix('Value error, ')} at {canonical.pointer(*first['loc'])}") from error
+        raise UsageError(
+            f"not a fleet: {first['msg'].removeprefix('Value error, ')} at {canonical.pointer(*first['loc'])}"
+        ) from error
 
 
 def reliability(successes: int, trials: int, k: int) -> float | None:
@@ -216,11 +223,19 @@ def reliability(successes: int, trials: int, k: int) -> float | None:
 def differences(old: Fleet, new: Fleet) -> list[str]:
     """What differs between two fleets, as sentences; empty when they are equal."""
     a, b = old.to_dict(), new.to_dict()
-    found = [f"{part}: {_where(a[part], b[part])}" for part in ("source", "settings", "budget", "domains", "rosters") if a[part] != b[part]]
+    found = [
+        f"{part}: {_where(a[part], b[part])}"
+        for part in ("source", "settings", "budget", "domains", "rosters")
+        if a[part] != b[part]
+    ]
     before, after = ({p["id"]: p for p in side["panels"]} for side in (a, b))
     found += [f"{name}: only in the file" for name in before if name not in after]
     found += [f"{name}: not in the file" for name in after if name not in before]
-    found += [f"{name}: {_where(before[name], after[name])}" for name in before if name in after and before[name] != after[name]]
+    found += [
+        f"{name}: {_where(before[name], after[name])}"
+        for name in before
+        if name in after and before[name] != after[name]
+    ]
     if not found and list(before) != list(after):
         found.append("the panels stand in another order")
     return found
@@ -230,7 +245,11 @@ def _where(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     from replaykit import difference
 
     first = difference.first(old, new)
-    return f"{first.pointer} is {_short(first.left)} in the file and {_short(first.right)} from the engine" if first else "equal"
+    return (
+        f"{first.pointer} is {_short(first.left)} in the file and {_short(first.right)} from the engine"
+        if first
+        else "equal"
+    )
 
 
 def _short(value: Any) -> str:

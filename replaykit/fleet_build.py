@@ -28,7 +28,11 @@ def build(engine: Engine, case_seed: int = pins.DEFAULT_CASE_SEED) -> fleet.Flee
             "budget": Budget().to_dict(),
             "domains": {domain: _domain(engine, domain) for domain in pins.DOMAINS},
             "rosters": {fleet.DEFAULT_ROSTER: {"customer": identity, "judge": identity}},
-            "panels": [_panel(engine, domain, scenario, case_seed) for domain in pins.DOMAINS for scenario in engine.scenarios(domain)],
+            "panels": [
+                _panel(engine, domain, scenario, case_seed)
+                for domain in pins.DOMAINS
+                for scenario in engine.scenarios(domain)
+            ],
         }
     )
 
@@ -54,7 +58,10 @@ def _panel(engine: Engine, domain: str, scenario_id: str, case_seed: int) -> dic
         "scenario": scenario_id,
         "population": {"scenarios": [scenario_id]},
         "metric": {"reward_basis": list(scenario.reward_basis)},
-        "judge": {"required": scenario.judge_required, "assertions": len(scenario.assertions) if scenario.judge_required else 0},
+        "judge": {
+            "required": scenario.judge_required,
+            "assertions": len(scenario.assertions) if scenario.judge_required else 0,
+        },
         "component": f"database:{domain}",
         "roster": fleet.DEFAULT_ROSTER,
         "seeds": {"case": case_seed, "trial": trial_seed(case_seed)},

@@ -69,7 +69,13 @@ class Gateway:
         settings: TransportSettings = TAU3_TEXT_1,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._sources, self._record, self._ledger, self._settings, self._clock = sources, record, ledger, settings, clock
+        self._sources, self._record, self._ledger, self._settings, self._clock = (
+            sources,
+            record,
+            ledger,
+            settings,
+            clock,
+        )
         self._side: dict[str, dict[str, Any]] = {}
         self._normal: dict[str, tuple[list[dict], list[dict]]] = {}  # messages a seat was last asked, native and normal
         self._tools: tuple[list[dict], list[dict]] | None = None  # schemas last asked with, and the copy given out
@@ -108,7 +114,9 @@ class Gateway:
             detail = {"pointer": mismatch.pointer, "outer": mismatch.outer, "inner": mismatch.inner}
             self._record.end(request.number, {"reason": "tool_name_mismatch", **detail})
             self.diagnostics.append(Diagnostic("gateway.tool_name_mismatch", {"number": request.number, **detail}))
-            raise TurnLost(LostTurn(request.seat, request.number, "tool_name_mismatch", "unexpected_error", str(mismatch))) from mismatch
+            raise TurnLost(
+                LostTurn(request.seat, request.number, "tool_name_mismatch", "unexpected_error", str(mismatch))
+            ) from mismatch
 
     def _normalise(self, request: SeatRequest) -> TransportRequest:
         settings = {
@@ -136,7 +144,7 @@ class Gateway:
         native, normal = self._normal.get(request.seat, ([], []))
         if len(native) > len(request.messages) or not all(map(is_, native, request.messages)):
             native, normal = [], []
-        normal = normal + [_own(m) for m in request.messages[len(native):]]
+        normal = normal + [_own(m) for m in request.messages[len(native) :]]
         self._normal[request.seat] = list(request.messages), normal
         return normal.copy()
 

@@ -54,7 +54,7 @@ def offline() -> Iterator[None]:
 
 
 def _install() -> None:
-    """Audit hooks cannot be removed, so there is one for the process, which does nothing while nobody holds the guard."""
+    """Audit hooks cannot be removed, so the process has one, which does nothing while nobody holds the guard."""
     global _is_installed
     with _installed:
         if not _is_installed:

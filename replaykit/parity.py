@@ -117,7 +117,9 @@ def domain_differences(document: dict, engine: Engine) -> list[dict]:
             "tools_sha256": canonical.digest(engine.tool_schemas(name)),
             "write_tools": sorted(engine.write_tools(name)),
         }
-        found += [_difference(f"{name}/{k}", facts[k], actual[k]) for k in actual if k in facts and facts[k] != actual[k]]
+        found += [
+            _difference(f"{name}/{k}", facts[k], actual[k]) for k in actual if k in facts and facts[k] != actual[k]
+        ]
     return found
 
 
@@ -203,7 +205,8 @@ def _played(
 
 _RUN_FACTS = ("steps", "errors", "initial_db_hash", "final_db_hash")
 _VERDICT_FACTS = (
-    "termination_reason", "trajectory", "reward", "reward_breakdown", "db_match", "action_match", "communicate_met", "nl_met",
+    "termination_reason", "trajectory", "reward", "reward_breakdown", "db_match", "action_match",
+    "communicate_met", "nl_met",
 )  # fmt: skip
 _REQUEST_FACTS = {"seat", "sha256", "messages", "kwargs"}
 
@@ -221,7 +224,11 @@ def _compare(expect: dict, result: EpisodeResult, native: list[SeatRequest]) -> 
         yield from _compare_lost(expect, result)
     else:
         actual |= _verdicts(result)
-    yield from (_difference(k, expect[k], v) for k, v in actual.items() if k in expect and canonical.digest(expect[k]) != canonical.digest(v))
+    yield from (
+        _difference(k, expect[k], v)
+        for k, v in actual.items()
+        if k in expect and canonical.digest(expect[k]) != canonical.digest(v)
+    )
 
 
 def _compare_requests(expected: list[dict], asked: list[dict]) -> Iterator[dict]:
@@ -273,7 +280,9 @@ def _without_suggestions(result: EpisodeResult, native: list[SeatRequest]) -> tu
 
 def _plain(message: dict) -> dict:
     content = message["content"]
-    return message if message["role"] != "tool" or content is None else {**message, "content": without_suggestion(content)}
+    return (
+        message if message["role"] != "tool" or content is None else {**message, "content": without_suggestion(content)}
+    )
 
 
 def _difference(what: str, expected: Any, actual: Any) -> dict:

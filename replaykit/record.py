@@ -161,7 +161,7 @@ class Recorded:
 
     @property
     def trouble(self) -> str | None:
-        """Why the outside world ended it, or None: a seat out of reach, or a native request that disagrees with itself."""
+        """Why it was ended from outside, or None: a seat out of reach, a native request that disagrees with itself."""
         lost = self.result.lost_turn
         return lost.detail if lost and lost.termination in ("infrastructure_error", "unexpected_error") else None
 

@@ -25,7 +25,6 @@ from replaykit.store.journal import Journal
 from replaykit.store.redaction import Redactor
 from replaykit.transports.sender import Sender
 
-
 _MAX_ARM_BYTES = 1 << 20
 
 
@@ -99,7 +98,9 @@ class Outcome:
         reward = "unknown" if self.reward is None else f"{self.reward:g}"
         names = sorted({d["name"] for d in self.diagnostics} - {"judge.raw_reply", "reference.action_raised"})
         extra = f"  [{', '.join(names)}]" if names else ""
-        return f"{self.panel:<12} {self.termination:<24} reward {reward:<8} {self.messages} messages  {self.path}{extra}"
+        return (
+            f"{self.panel:<12} {self.termination:<24} reward {reward:<8} {self.messages} messages  {self.path}{extra}"
+        )
 
     def to_dict(self) -> dict:
         """Plain data."""
@@ -152,7 +153,9 @@ def run(plan: Plan, controls: str | None, arm_path: Path | None, watch: Any) -> 
     runtime = engine.load()
     with ExitStack() as stack:
         seats, interruption = seats_of(runtime, controls, arm_file, stack), threading.Event()
-        work = [partial(_episode, plan, runtime, panel, seed, seats, watch, interruption) for panel, seed in plan.episodes]
+        work = [
+            partial(_episode, plan, runtime, panel, seed, seats, watch, interruption) for panel, seed in plan.episodes
+        ]
         return _in_threads(work, plan.jobs, interruption)
 
 
@@ -175,7 +178,12 @@ def _in_threads(work: Sequence[Callable[[], Outcome]], jobs: int, interruption: 
 
 
 def run_on(
-    address: str, plan: Plan, controls: str | None, arm_path: Path | None, watch: Any, tell: Callable[[str], None] = print
+    address: str,
+    plan: Plan,
+    controls: str | None,
+    arm_path: Path | None,
+    watch: Any,
+    tell: Callable[[str], None] = print,
 ) -> list[Outcome]:
     """Record every episode of a plan on a cluster (see `cluster.each`), into a folder that all its workers share.
 
@@ -189,7 +197,9 @@ def run_on(
     arm_file = read_arm(arm_path) if arm_path else None
     _refuse_existing(plan, controls or arm_file.name)
     out, named = str(plan.out.absolute()), arm_file and (arm_file.model_dump(), str(arm_path))
-    pieces = [cluster.Piece(panel.id, (panel.id, seed, out, plan.zstd, controls, named)) for panel, seed in plan.episodes]
+    pieces = [
+        cluster.Piece(panel.id, (panel.id, seed, out, plan.zstd, controls, named)) for panel, seed in plan.episodes
+    ]
     outcomes: dict[int, Outcome] = {}
     failed = []
     for position, result in cluster.each(address, record_there, pieces, cluster.Terms.of(plan.fleet.digest), tell):
@@ -198,13 +208,19 @@ def run_on(
         else:
             outcomes[position] = replace(result, path=plan.out / result.path.relative_to(out))
         watch.step(errors=isinstance(result, cluster.Failed) or result.trouble is not None)
-    failed += [f"{o.path} is not to be seen here: give an --out that all workers share" for o in outcomes.values() if not o.path.exists()]
+    failed += [
+        f"{o.path} is not to be seen here: give an --out that all workers share"
+        for o in outcomes.values()
+        if not o.path.exists()
+    ]
     if failed:
         raise Incomplete(f"{len(failed)} of {len(pieces)} episodes were not recorded; the first: {failed[0]}")
     return [outcomes[position] for position in range(len(pieces))]
 
 
-def record_there(panel_id: str, seed: int, out: str, zstd: bool, controls: str | None, named: tuple[dict, str] | None) -> Outcome:
+def record_there(
+    panel_id: str, seed: int, out: str, zstd: bool, controls: str | None, named: tuple[dict, str] | None
+) -> Outcome:
     """Record one episode on a worker; go on with it where a lost worker left it."""
     fleet, runtime = cluster.own_fleet(), engine.load()
     arm_file = arm.parse(named[0], "arm", named[1]) if named else None
@@ -214,7 +230,9 @@ def record_there(panel_id: str, seed: int, out: str, zstd: bool, controls: str |
     if path.exists():
         return _gone_on_with(path, panel_id, controls, arm_file)
     with ExitStack() as stack:
-        return _episode(plan, runtime, panel, seed, seats_of(runtime, controls, arm_file, stack), Watch(), threading.Event())
+        return _episode(
+            plan, runtime, panel, seed, seats_of(runtime, controls, arm_file, stack), Watch(), threading.Event()
+        )
 
 
 def _gone_on_with(path: Path, panel_id: str, controls: str | None, arm_file: arm.Arm | None) -> Outcome:
@@ -230,7 +248,10 @@ def _refuse_existing(plan: Plan, arm_name: str) -> None:
     for panel, seed in plan.episodes:
         path = plan.path(panel, arm_name, seed)
         if path.exists():
-            raise UsageError(f"{path} exists and a cassette is never overwritten: choose another --out, or 'replaykit resume' an interrupted one")
+            raise UsageError(
+                f"{path} exists and a cassette is never overwritten: choose another --out, "
+                "or 'replaykit resume' an interrupted one"
+            )
 
 
 def seats_of(

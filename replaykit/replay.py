@@ -141,11 +141,15 @@ def replay(cassette: Cassette, engine: Engine, fleet: Fleet, name: str, level: s
     source = CassetteSource(cassette.requests)
     rules = settings.of_header(cassette.header["settings"])
     wire = wire_replay.WireReplay(cassette, source) if level == "wire" else None
-    gateway = Gateway(dict.fromkeys(SEATS, wire or source), comparison, Ledger(budget_of(cassette), lambda: 0.0), rules, lambda: 0.0)
+    gateway = Gateway(
+        dict.fromkeys(SEATS, wire or source), comparison, Ledger(budget_of(cassette), lambda: 0.0), rules, lambda: 0.0
+    )
     result = None
     with offline():
         try:
-            result = engine.run(panel.domain, panel.scenario, _seed(cassette), models(cassette), gateway.ask, limits(cassette))
+            result = engine.run(
+                panel.domain, panel.scenario, _seed(cassette), models(cassette), gateway.ask, limits(cassette)
+            )
         except ReplayStopped:
             pass
     divergences = comparison.divergences
@@ -164,7 +168,9 @@ def _with_wire(report: ReplayReport, wire: wire_replay.WireReplay) -> ReplayRepo
     if not wire.checked:
         notes.append("no wire exchange could be run again, so nothing is known of the wire")
     is_whole = wire.checked and wire.whole
-    status = "diverged" if wire.divergences else report.status if is_whole or report.status == "diverged" else "incomplete"
+    status = (
+        "diverged" if wire.divergences else report.status if is_whole or report.status == "diverged" else "incomplete"
+    )
     return replace(
         report,
         status=status,
@@ -174,7 +180,9 @@ def _with_wire(report: ReplayReport, wire: wire_replay.WireReplay) -> ReplayRepo
     )
 
 
-def _after(cassette: Cassette, comparison: Comparison, result: EpisodeResult, engine: Engine, panel: Any) -> list[Divergence]:
+def _after(
+    cassette: Cassette, comparison: Comparison, result: EpisodeResult, engine: Engine, panel: Any
+) -> list[Divergence]:
     found = []
     if comparison.asked < len(cassette.requests):
         found.append(_missing(cassette.requests[comparison.asked], comparison.asked))
@@ -244,7 +252,8 @@ def _compared(kind: str, left: Any, right: Any) -> list[Divergence]:
     if canonical.ordered(left) == canonical.ordered(right):
         return []
     first = difference.first(left, right)
-    sentence = f"{kind.replace('_', ' ')} differs at {first.pointer or 'the top'}: {_said(first.left)} was recorded, {_said(first.right)} came now"
+    place, values = first.pointer or "the top", f"{_said(first.left)} was recorded, {_said(first.right)} came now"
+    sentence = f"{kind.replace('_', ' ')} differs at {place}: {values}"
     return [Divergence(kind, first.pointer, first.left, first.right, sentence)]
 
 
@@ -253,7 +262,9 @@ def _request_divergence(request: SeatRequest, recorded: RecordedRequest) -> Dive
     if first is None:
         raise EvidenceError(f"the digest of request {request.number} does not fit its recorded content")
     sentence = f"the {request.seat}'s request {request.number} differs at {first.pointer} ({_KIND_WORDS[first.kind]})"
-    return Divergence("request", first.pointer, first.left, first.right, sentence, request.seat, request.number, _environment(first))
+    return Divergence(
+        "request", first.pointer, first.left, first.right, sentence, request.seat, request.number, _environment(first)
+    )
 
 
 _KIND_WORDS = {
@@ -275,11 +286,15 @@ def _environment(first: difference.Difference) -> str | None:
 
 def _extra(request: SeatRequest, count: int) -> Divergence:
     sentence = f"the {request.seat} is asked a request {request.number}, but only {count} were recorded"
-    return Divergence("extra_request", "", difference.MISSING, request.to_dict(), sentence, request.seat, request.number)
+    return Divergence(
+        "extra_request", "", difference.MISSING, request.to_dict(), sentence, request.seat, request.number
+    )
 
 
 def _other_seat(request: SeatRequest, recorded: RecordedRequest) -> Divergence:
-    sentence = f"request {request.number} goes to the {request.seat} now and went to the {recorded.seat} when it was recorded"
+    sentence = (
+        f"request {request.number} goes to the {request.seat} now and went to the {recorded.seat} when it was recorded"
+    )
     return Divergence("request", "/seat", recorded.seat, request.seat, sentence, request.seat, request.number)
 
 
@@ -290,12 +305,22 @@ def _sent_now(recorded: RecordedRequest) -> Divergence:
 
 
 def _missing(recorded: RecordedRequest, asked: int) -> Divergence:
-    sentence = f"the {recorded.seat}'s request {recorded.number} was recorded, but the episode ended after {asked} requests"
-    return Divergence("missing_request", "", recorded.native.to_dict(), difference.MISSING, sentence, recorded.seat, recorded.number)
+    sentence = (
+        f"the {recorded.seat}'s request {recorded.number} was recorded, but the episode ended after {asked} requests"
+    )
+    return Divergence(
+        "missing_request", "", recorded.native.to_dict(), difference.MISSING, sentence, recorded.seat, recorded.number
+    )
 
 
 def _report(
-    cassette: Cassette, name: str, divergences: list[Divergence], asked: int, result: EpisodeResult | None, engine: Engine, fleet: Fleet
+    cassette: Cassette,
+    name: str,
+    divergences: list[Divergence],
+    asked: int,
+    result: EpisodeResult | None,
+    engine: Engine,
+    fleet: Fleet,
 ) -> ReplayReport:
     status = "diverged" if divergences else "incomplete" if cassette.interrupted else "equal"
     return ReplayReport(
@@ -365,7 +390,11 @@ def models(cassette: Cassette) -> SeatModels:
             native = recorded.native
             arguments = {k: v for k, v in native.arguments.items() if k not in ("seed", "num_retries")}
             first[recorded.seat] = (native.model, arguments)
-    seats = {"learner": header["arm"].get("learner"), "customer": header["roster"].get("customer"), "judge": header["roster"].get("judge")}
+    seats = {
+        "learner": header["arm"].get("learner"),
+        "customer": header["roster"].get("customer"),
+        "judge": header["roster"].get("judge"),
+    }
     return SeatModels(*[first.get(s) or ((seats[s] or {}).get("model", "unknown"), {}) for s in SEATS])
 
 

@@ -90,11 +90,14 @@ def from_identities(
     """
     provider.add_case(case, hosts, key=CONTROL_KEY)
     factory = transports.load("openai-chat")
-    sources = {
-        seat: factory(provider.base_url(case, seat), pins.DEFAULT_MODEL, CONTROL_KEY, sender) for seat in SEATS
+    sources = {seat: factory(provider.base_url(case, seat), pins.DEFAULT_MODEL, CONTROL_KEY, sender) for seat in SEATS}
+    named = {
+        seat: {"transport": "openai-chat", "model": pins.DEFAULT_MODEL, "control": hosts[seat].to_dict()}
+        for seat in SEATS
     }
-    named = {seat: {"transport": "openai-chat", "model": pins.DEFAULT_MODEL, "control": hosts[seat].to_dict()} for seat in SEATS}
-    header = arm_header(name, named["learner"], _roster_part(hosts["customer"], name), _roster_part(hosts["judge"], name))
+    header = arm_header(
+        name, named["learner"], _roster_part(hosts["customer"], name), _roster_part(hosts["judge"], name)
+    )
     header |= {"controls": name, "transports": {seat: _without_place(_identity(sources[seat])) for seat in SEATS}}
     models = SeatModels(*[(pins.DEFAULT_MODEL, dict(pins.DEFAULT_ARGUMENTS)) for _ in SEATS])
     return Seating(sources, models, header, (CONTROL_KEY,))
@@ -115,7 +118,9 @@ def _key(config: SeatConfig, seat: str, environment: Mapping[str, str]) -> str |
         return None
     key = environment.get(config.key_env)
     if not key:
-        raise UsageError(f"the {seat}'s key is to come from the environment variable {config.key_env}, which is not set")
+        raise UsageError(
+            f"the {seat}'s key is to come from the environment variable {config.key_env}, which is not set"
+        )
     return key
 
 
@@ -126,7 +131,9 @@ def _credentials(config: SeatConfig) -> list[str]:
 
 def _source(config: SeatConfig, key: str | None, sender: Sender) -> ReplySource:
     factory = transports.load(config.transport)
-    options = {k: v for k, v in (("headers", config.headers), ("body_fields", config.body), ("dialect", config.dialect)) if v}
+    options = {
+        k: v for k, v in (("headers", config.headers), ("body_fields", config.body), ("dialect", config.dialect)) if v
+    }
     if config.base_url is None:
         raise UsageError(f"the transport {config.transport} needs a base_url in the arm file")
     return factory(config.base_url, config.model, key, sender, **options)

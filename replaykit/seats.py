@@ -56,7 +56,9 @@ class SeatRequest:
     @classmethod
     def from_dict(cls, data: dict, number: int) -> SeatRequest:
         """Undo `to_dict`."""
-        return cls(number=number, **{k: data[k] for k in ("seat", "model", "messages", "tools", "tool_choice", "arguments")})
+        return cls(
+            number=number, **{k: data[k] for k in ("seat", "model", "messages", "tools", "tool_choice", "arguments")}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,18 +160,18 @@ _REPLY_KINDS: dict[str, tuple[type, ...]] = {
 
 
 FAILURE_KINDS = (
-    "unreachable",       # no connection, or it broke before a whole reply
-    "deadline",          # the 17 seconds of the whole request ran out
-    "status",            # an HTTP error status (see `status`)
-    "rate_limit",        # 429 in any spelling
-    "overloaded",        # 503, 529 or an overload reported under 200
-    "auth",              # 401, 403
+    "unreachable",  # no connection, or it broke before a whole reply
+    "deadline",  # the 17 seconds of the whole request ran out
+    "status",  # an HTTP error status (see `status`)
+    "rate_limit",  # 429 in any spelling
+    "overloaded",  # 503, 529 or an overload reported under 200
+    "auth",  # 401, 403
     "context_overflow",  # the prompt does not fit, in any provider's spelling
-    "malformed",         # a 2xx whose body is not a reply of this wire
+    "malformed",  # a 2xx whose body is not a reply of this wire
     "redirect_refused",  # any 3xx
-    "capability",        # the wire refused a setting it declares it cannot carry
-    "pairing",           # tool results do not follow their calls; refused before sending
-    "unsendable",        # the request cannot be encoded (lone surrogate, ...); nothing was sent
+    "capability",  # the wire refused a setting it declares it cannot carry
+    "pairing",  # tool results do not follow their calls; refused before sending
+    "unsendable",  # the request cannot be encoded (lone surrogate, ...); nothing was sent
 )
 
 
@@ -285,7 +287,11 @@ def normalise_message(message: dict) -> dict:
         "role": "assistant",
         "content": message["content"],
         "tool_calls": [
-            {"id": c["id"], "type": "function", "function": {"name": c["function"]["name"], "arguments": c["function"]["arguments"]}}
+            {
+                "id": c["id"],
+                "type": "function",
+                "function": {"name": c["function"]["name"], "arguments": c["function"]["arguments"]},
+            }
             for c in calls
         ],
     }

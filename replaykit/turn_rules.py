@@ -21,7 +21,9 @@ _ERROR = {"learner": "agent_error", "customer": "user_error", "judge": None}
 _OVERFLOW = {"learner": "context_window_exceeded", "customer": "user_error", "judge": None}
 
 
-def judge_reply(request: SeatRequest, reply: SeatReply, settings: TransportSettings) -> tuple[LostTurn | None, list[Diagnostic]]:
+def judge_reply(
+    request: SeatRequest, reply: SeatReply, settings: TransportSettings
+) -> tuple[LostTurn | None, list[Diagnostic]]:
     """The turn if it is lost, and what is worth knowing about it otherwise."""
     overflow = _overflow(request, reply, settings)
     if overflow is not None or request.seat == "judge":
@@ -40,7 +42,9 @@ def failed(request: SeatRequest, failure: SeatFailure) -> LostTurn:
 
 def not_recorded(request: SeatRequest, termination: str | None) -> LostTurn:
     """The turn whose reply an imported run does not hold."""
-    return LostTurn(request.seat, request.number, "not_recorded", termination, "the imported run holds no reply to this request")
+    return LostTurn(
+        request.seat, request.number, "not_recorded", termination, "the imported run holds no reply to this request"
+    )
 
 
 def spent(request: SeatRequest, limit: str) -> LostTurn:

@@ -164,7 +164,11 @@ def _run(arguments: list[str]) -> int:
         return 141
     except ModuleNotFoundError as error:
         is_ours = (error.name or "replaykit").partition(".")[0] == "replaykit"
-        sentence = f"internal error: {error}" if is_ours else f"the package {error.name} is not installed: install replaykit's dependencies"
+        sentence = (
+            f"internal error: {error}"
+            if is_ours
+            else f"the package {error.name} is not installed: install replaykit's dependencies"
+        )
         return _fail(sentence, 6 if is_ours else 3, debug)
     except OSError as error:
         _let_go_of_output()

@@ -10,7 +10,9 @@ from replaykit.cli.shared import json_flag, print_json
 
 
 @click.command()
-@click.option("--facts", type=click.Path(path_type=Path), help="Run every case of a facts file on the engine and compare.")
+@click.option(
+    "--facts", type=click.Path(path_type=Path), help="Run every case of a facts file on the engine and compare."
+)
 @json_flag
 def command(facts: Path | None, as_json: bool) -> int:
     """Name the tau2 engine found, and test it against facts.
@@ -38,7 +40,9 @@ def _identity(runtime: object, as_json: bool) -> int:
         print_json(identity | {"digest": runtime.identity.digest, "notes": list(runtime.found.notes)})
         return 0
     revision = identity["revision"]
-    click.echo(f"engine        {identity['kind']}: {identity['distribution']} {identity['version']}, revision {revision}")
+    click.echo(
+        f"engine        {identity['kind']}: {identity['distribution']} {identity['version']}, revision {revision}"
+    )
     click.echo(f"python        {identity['python']}, pydantic {identity['libraries']['pydantic']}")
     click.echo(f"source        {identity['source_digest']}")
     for name, digest in identity["data_digests"].items():
@@ -80,7 +84,9 @@ def _parity(runtime: object, facts: Path, as_json: bool) -> int:
         click.echo(f"{row['what']}: differs")
     for result in differing:
         first = result.differences[0]
-        click.echo(f"{result.name}: {first['what']}: expected {str(first['expected'])[:120]}, got {str(first['actual'])[:120]}")
+        click.echo(
+            f"{result.name}: {first['what']}: expected {str(first['expected'])[:120]}, got {str(first['actual'])[:120]}"
+        )
     for result in environment:
         click.echo(f"{result.name}: environment differs: {result.environment}")
     click.echo(summary)

@@ -23,7 +23,9 @@ def command() -> None:
 
 
 @command.command()
-@click.option("--out", type=click.Path(path_type=Path), default=Path("fleet.json"), show_default=True, help="File to write.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("fleet.json"), show_default=True, help="File to write."
+)
 @click.option("--force", is_flag=True, help="Replace a file that differs.")
 def build(out: Path, force: bool) -> None:
     """Write the fleet from the engine. Building twice gives the same bytes."""
@@ -34,7 +36,10 @@ def build(out: Path, force: bool) -> None:
         raise UsageError(f"{out} is no file: name the file to write with --out")
     document = fleet_build.build(engine.load())
     if out.exists() and not force and out.read_bytes() != document.to_text().encode():
-        raise UsageError(f"{out} exists and differs: look at it with 'replaykit fleet verify --fleet {out}', or use --force to replace it")
+        raise UsageError(
+            f"{out} exists and differs: look at it with 'replaykit fleet verify --fleet {out}', "
+            "or use --force to replace it"
+        )
     write_result(out, document.to_text())
     click.echo(f"{out}: {len(document.panels)} panels, digest {document.digest}")
 
@@ -72,7 +77,9 @@ def show(panel: str | None, fleet_path: Path | None, as_json: bool) -> None:
         _print_panel(panels[0])
     else:
         _print_table(panels)
-        click.echo(f"{len(panels)} panels, {sum(p.judge.required for p in panels)} need the judge, digest {document.digest}")
+        click.echo(
+            f"{len(panels)} panels, {sum(p.judge.required for p in panels)} need the judge, digest {document.digest}"
+        )
 
 
 @command.command()
@@ -100,11 +107,15 @@ def _print_table(panels: list) -> None:
     click.echo(f"{'panel':<12} {'reward basis':<22} {'judge':<8} {'component':<18} reference database")
     for p in panels:
         judge = f"{p.judge.assertions}" if p.judge.required else "-"
-        click.echo(f"{p.id:<12} {'+'.join(p.metric.reward_basis):<22} {judge:<8} {p.component:<18} {p.reference_final_db_hash[:16]}…")
+        click.echo(
+            f"{p.id:<12} {'+'.join(p.metric.reward_basis):<22} {judge:<8} {p.component:<18} "
+            f"{p.reference_final_db_hash[:16]}…"
+        )
 
 
 def _print_panel(panel: object) -> None:
     for key, value in panel.model_dump().items():
         rows = value.items() if isinstance(value, dict) else [("", value)]
         for name, item in rows:
-            click.echo(f"{(key + ('.' + name if name else '')):<26} {', '.join(map(str, item)) if isinstance(item, list) else item}")
+            label = f"{key}.{name}" if name else key
+            click.echo(f"{label:<26} {', '.join(map(str, item)) if isinstance(item, list) else item}")

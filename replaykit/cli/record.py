@@ -100,7 +100,8 @@ def _report(outcomes: list, as_json: bool, out: Path) -> int:
         for o in troubled:
             click.echo(f"{o.panel}: {o.trouble}", err=True)
         click.echo(
-            f"{len(outcomes)} episodes recorded, {len(troubled)} ended by the outside world; next: replaykit replay {out}"
+            f"{len(outcomes)} episodes recorded, {len(troubled)} ended by the outside world; "
+            f"next: replaykit replay {out}"
         )
     if any(o.mismatch for o in outcomes):
         return 1

@@ -15,7 +15,10 @@ import click
 from replaykit.errors import UsageError
 
 fleet_option = click.option(
-    "--fleet", "fleet_path", type=click.Path(path_type=Path), help="Fleet file. Default: fleet.json here, else the one replaykit came with."
+    "--fleet",
+    "fleet_path",
+    type=click.Path(path_type=Path),
+    help="Fleet file. Default: fleet.json here, else the one replaykit came with.",
 )
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
 

@@ -89,7 +89,8 @@ def _place(found: Found, key: str) -> tuple[Path, str]:
         dist = metadata.distribution(name)
     except metadata.PackageNotFoundError:
         raise EngineNotReady(
-            f"the data package {name} is not installed, so the {domain} files of tau2 {pins.VERSION} are missing: run {INSTALL_EMBEDDED}",
+            f"the data package {name} is not installed, so the {domain} files of tau2 {pins.VERSION} are missing: "
+            f"run {INSTALL_EMBEDDED}",
             "data_missing",
         ) from None
     return Path(str(dist.locate_file(f"{package}/data/tau2/domains/{key}"))), f"{name} {dist.version}"
@@ -110,5 +111,7 @@ def _check(raw: bytes, key: str, path: str) -> None:
     actual, expected = hashlib.sha256(raw).hexdigest(), pins.DATA_SHA256[key]
     if actual != expected:
         raise EngineNotReady(
-            f"{path} has digest {actual[:12]}… where tau2 {pins.VERSION} has {expected[:12]}…: reinstall the engine's data", "data_digest"
+            f"{path} has digest {actual[:12]}… where tau2 {pins.VERSION} has {expected[:12]}…: "
+            "reinstall the engine's data",
+            "data_digest",
         )

@@ -31,11 +31,19 @@ class Verdict:
 
 def premature(termination: str) -> Verdict:
     """tau2's verdict on an episode that did not end normally: reward 0, nothing evaluated."""
-    return Verdict(0.0, {"reward_basis": None, "note": f"Simulation terminated prematurely. Termination reason: {termination}"})
+    return Verdict(
+        0.0, {"reward_basis": None, "note": f"Simulation terminated prematurely. Termination reason: {termination}"}
+    )
 
 
 def evaluate(
-    native: Native, task: Any, trajectory: list, new_environment: Callable[..., Any], state_trajectory: list, judge: Callable, judge_model: tuple[str, dict]
+    native: Native,
+    task: Any,
+    trajectory: list,
+    new_environment: Callable[..., Any],
+    state_trajectory: list,
+    judge: Callable,
+    judge_model: tuple[str, dict],
 ) -> Verdict:
     """Run all evaluators that the task's reward basis names; the others are kept as facts.
 
@@ -57,7 +65,9 @@ def evaluate(
     parts = {
         "env": native.env_evaluator.EnvironmentEvaluator.calculate_reward(new_environment, task, state_trajectory),
         "action": native.action_evaluator.ActionEvaluator.calculate_reward(task=task, full_trajectory=trajectory),
-        "communicate": native.communicate_evaluator.CommunicateEvaluator.calculate_reward(task=task, full_trajectory=trajectory),
+        "communicate": native.communicate_evaluator.CommunicateEvaluator.calculate_reward(
+            task=task, full_trajectory=trajectory
+        ),
     }
     diagnostics: list[Diagnostic] = []
     unknown, lost = False, None
@@ -72,7 +82,9 @@ def evaluate(
             raise
         except Exception as error:  # tau2's parser lets any exception escape; which one is part of the finding
             unknown = True
-            diagnostics.append(Diagnostic("judge.unparseable", {"raised": type(error).__name__, "message": str(error)[:500]}))
+            diagnostics.append(
+                Diagnostic("judge.unparseable", {"raised": type(error).__name__, "message": str(error)[:500]})
+            )
     return Verdict(None if unknown else _product(basis, parts), _plain(basis, parts, unknown), diagnostics, lost)
 
 
@@ -92,8 +104,19 @@ def _judge(native: Native, judge: Callable, judge_model: tuple[str, dict]) -> Ca
     return MethodType(evaluator.calculate_reward.__func__, seated)
 
 
-_PART_OF = {"DB": "env", "ENV_ASSERTION": "env", "ACTION": "action", "COMMUNICATE": "communicate", "NL_ASSERTION": "judge"}
-_ORDER = (("env", ("DB", "ENV_ASSERTION")), ("action", ("ACTION",)), ("judge", ("NL_ASSERTION",)), ("communicate", ("COMMUNICATE",)))
+_PART_OF = {
+    "DB": "env",
+    "ENV_ASSERTION": "env",
+    "ACTION": "action",
+    "COMMUNICATE": "communicate",
+    "NL_ASSERTION": "judge",
+}
+_ORDER = (
+    ("env", ("DB", "ENV_ASSERTION")),
+    ("action", ("ACTION",)),
+    ("judge", ("NL_ASSERTION",)),
+    ("communicate", ("COMMUNICATE",)),
+)
 
 
 def _product(basis: list[str], parts: dict[str, Any]) -> float:
@@ -117,7 +140,15 @@ def _plain(basis: list[str], parts: dict[str, Any], unknown: bool) -> dict:
         "reward_basis": basis,
         "breakdown": breakdown,
         "db": {"match": env.db_check.db_match, "reward": env.db_check.db_reward} if env.db_check else None,
-        "actions": [{"name": c.action.name, "arguments": c.action.arguments, "match": c.action_match} for c in action.action_checks or []],
+        "actions": [
+            {"name": c.action.name, "arguments": c.action.arguments, "match": c.action_match}
+            for c in action.action_checks or []
+        ],
         "communicate": [{"info": c.info, "met": c.met} for c in communicate.communicate_checks or []],
-        "assertions": None if judge is None else [{"assertion": c.nl_assertion, "met": c.met, "justification": c.justification} for c in judge.nl_assertions or []],
+        "assertions": None
+        if judge is None
+        else [
+            {"assertion": c.nl_assertion, "met": c.met, "justification": c.justification}
+            for c in judge.nl_assertions or []
+        ],
     }

@@ -54,7 +54,8 @@ def find() -> Found:
     upstream, packaged = _distribution(pins.DISTRIBUTION), _distribution(pins.EMBEDDED_DISTRIBUTION)
     if upstream is not None and packaged is not None:
         raise EngineNotReady(
-            f"both {pins.DISTRIBUTION} {upstream.version} and {pins.EMBEDDED_DISTRIBUTION} {packaged.version} own the import "
+            f"both {pins.DISTRIBUTION} {upstream.version} and {pins.EMBEDDED_DISTRIBUTION} {packaged.version} "
+            "own the import "
             f"'tau2', so which one runs is chance: uninstall one of them",
             "two_distributions",
         )
@@ -63,7 +64,11 @@ def find() -> Found:
     if upstream is not None:
         return _upstream(upstream)
     if util.find_spec("tau2") is not None:
-        raise EngineNotReady("a 'tau2' folder is importable but no distribution owns it: remove it from sys.path or install tau2 properly", "unowned_tau2")
+        raise EngineNotReady(
+            "a 'tau2' folder is importable but no distribution owns it: "
+            "remove it from sys.path or install tau2 properly",
+            "unowned_tau2",
+        )
     raise EngineNotReady(f"no tau2 engine is installed: run {INSTALL_EMBEDDED}", "no_engine")
 
 
@@ -77,15 +82,25 @@ def _distribution(name: str) -> metadata.Distribution | None:
 def _from_checkout(root: Path) -> Found:
     package = root / "src" / "tau2"
     if not (package / "orchestrator" / "orchestrator.py").is_file():
-        raise EngineNotReady(f"{pins.CHECKOUT_VARIABLE} does not name a tau2 checkout (no src/tau2/orchestrator in it): correct or unset it", "bad_checkout")
+        raise EngineNotReady(
+            f"{pins.CHECKOUT_VARIABLE} does not name a tau2 checkout (no src/tau2/orchestrator in it): "
+            "correct or unset it",
+            "bad_checkout",
+        )
     _check_python()
     data = Path(os.environ.get(pins.DATA_VARIABLE) or root / "data") / "tau2"
-    return Found("pinned", pins.DISTRIBUTION, _checkout_version(root), package, package.parent, data, _git_revision(root))
+    return Found(
+        "pinned", pins.DISTRIBUTION, _checkout_version(root), package, package.parent, data, _git_revision(root)
+    )
 
 
 def _packaged(dist: metadata.Distribution) -> Found:
     package = _package_path()
-    notes = () if dist.version in pins.EMBEDDED_VERSIONS else (f"{pins.EMBEDDED_DISTRIBUTION} {dist.version} is not a version the corrections were made for",)
+    notes = (
+        ()
+        if dist.version in pins.EMBEDDED_VERSIONS
+        else (f"{pins.EMBEDDED_DISTRIBUTION} {dist.version} is not a version the corrections were made for",)
+    )
     return Found("embedded", pins.EMBEDDED_DISTRIBUTION, dist.version, package, notes=notes)
 
 
@@ -105,13 +120,17 @@ def _upstream(dist: metadata.Distribution) -> Found:
 
 def _check_python() -> None:
     if sys.version_info < (3, 12):
-        raise EngineNotReady("upstream tau2 1.0.1 needs Python 3.12 or newer: use the embedded engine here", "python_too_old")
+        raise EngineNotReady(
+            "upstream tau2 1.0.1 needs Python 3.12 or newer: use the embedded engine here", "python_too_old"
+        )
 
 
 def _package_path() -> Path:
     spec = util.find_spec("tau2")
     if spec is None or not spec.submodule_search_locations:
-        raise EngineNotReady("the tau2 distribution is installed but its import does not resolve: reinstall it", "broken_install")
+        raise EngineNotReady(
+            "the tau2 distribution is installed but its import does not resolve: reinstall it", "broken_install"
+        )
     return Path(next(iter(spec.submodule_search_locations)))
 
 

@@ -78,5 +78,9 @@ def database_class(native: Native, domain: str) -> Any:
 
 def tool_modules(native: Native, domain: str) -> tuple[ModuleType, ...]:
     """Every module whose code works on a domain's database."""
-    tools, rows = (native.airline_tools, native.airline_data) if domain == "airline" else (native.retail_tools, native.retail_data)
+    tools, rows = (
+        (native.airline_tools, native.airline_data)
+        if domain == "airline"
+        else (native.retail_tools, native.retail_data)
+    )
     return tools, rows, native.toolkit, native.environment

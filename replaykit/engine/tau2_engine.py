@@ -30,7 +30,11 @@ class Domain:
     def __init__(self, tau2: native.Native, found: Found, name: str) -> None:
         self.name, self.native = name, tau2
         self.files = data.load(found, name)
-        toolkit = corrections.retail_tools(tau2) if found.kind == "embedded" and name == "retail" else native.tool_class(tau2, name)
+        toolkit = (
+            corrections.retail_tools(tau2)
+            if found.kind == "embedded" and name == "retail"
+            else native.tool_class(tau2, name)
+        )
         shared_iteration = iteration.only_reads(native.tool_modules(tau2, name))
         self.databases = Databases(native.database_class(tau2, name), self.files.db_text, shared_iteration)
         self.toolkit = self.databases.hashing(toolkit)
@@ -63,7 +67,8 @@ class Domain:
 def _scenario(domain: str, raw: dict, task: Any) -> Scenario:
     criteria = task.evaluation_criteria
     actions = tuple(
-        {"name": a.name, "arguments": a.arguments, "requestor": a.requestor, "compare_args": a.compare_args} for a in criteria.actions or []
+        {"name": a.name, "arguments": a.arguments, "requestor": a.requestor, "compare_args": a.compare_args}
+        for a in criteria.actions or []
     )
     return Scenario(
         domain,
@@ -154,15 +159,25 @@ class Tau2Engine:
     def identity(self) -> EngineIdentity:
         """What cassettes and certificates say of this engine."""
         found = self.found
-        digests = {k: v for k, v in pins.DATA_SHA256.items() if k.partition("/")[0] in (*pins.DOMAINS, "user_simulator")}
+        digests = {
+            k: v for k, v in pins.DATA_SHA256.items() if k.partition("/")[0] in (*pins.DOMAINS, "user_simulator")
+        }
         active = corrections.NAMES if found.kind == "embedded" else ()
         python = f"{sys.version_info.major}.{sys.version_info.minor}"
         return EngineIdentity(
-            found.kind, found.distribution, found.version, found.revision, self._source_digest(), digests, active, python, {"pydantic": metadata.version("pydantic")}
+            found.kind,
+            found.distribution,
+            found.version,
+            found.revision,
+            self._source_digest(),
+            digests,
+            active,
+            python,
+            {"pydantic": metadata.version("pydantic")},
         )
 
     def _source_digest(self) -> str:
-        """Over the files of the tau2 modules that `native` names, by short name; what those import in turn is not in it."""
+        """Over the files of the tau2 modules that `native` names, by short name; not over what those import."""
         digest = hashlib.sha256()
         for short, module in sorted(self._native.modules.items()):
             with open(module.__file__, "rb") as file:
@@ -184,7 +199,13 @@ class Tau2Engine:
             raise UsageError(f"there is no scenario {scenario_id!r} in {domain.name}") from None
 
     def run(
-        self, domain: str, scenario_id: str, seed: int, models: SeatModels, ask: Ask, limits: tuple[int, int] | None = None
+        self,
+        domain: str,
+        scenario_id: str,
+        seed: int,
+        models: SeatModels,
+        ask: Ask,
+        limits: tuple[int, int] | None = None,
     ) -> EpisodeResult:
         """Run one episode and evaluate it (see `protocol.Engine.run`)."""
         place = self.domain(domain)
@@ -193,13 +214,17 @@ class Tau2Engine:
         with slim.quiet(), refusal.refused(self._native.model_calls):
             environment = place.environment()
             initial_hash = environment.get_db_hash()
-            ended = self._participants.play(task, environment, place.tools, seed, models, seam, limits or (pins.MAX_STEPS, pins.MAX_ERRORS))
+            ended = self._participants.play(
+                task, environment, place.tools, seed, models, seam, limits or (pins.MAX_STEPS, pins.MAX_ERRORS)
+            )
             verdict, lost = self._verdict(place, task, ended, seam, models)
             final_hash = environment.get_db_hash()
             rows = place.databases.touched(environment.tools.db)
         return self._result(place, scenario_id, seed, ended, verdict, lost, initial_hash, final_hash, rows, seam)
 
-    def _verdict(self, place: Domain, task: Any, ended: Ended, seam: Seam, models: SeatModels) -> tuple[evaluate.Verdict, Any]:
+    def _verdict(
+        self, place: Domain, task: Any, ended: Ended, seam: Seam, models: SeatModels
+    ) -> tuple[evaluate.Verdict, Any]:
         if ended.termination not in evaluate.NORMAL_ENDS:
             return evaluate.premature(ended.termination), ended.lost
         state = ended.trajectory
@@ -207,7 +232,9 @@ class Tau2Engine:
             state = corrections.mutating_only(self._native, state, place.write_tools)
         try:
             environments = self._environments(place, task)
-            verdict = evaluate.evaluate(self._native, task, ended.trajectory, environments, state, seam.generate_for("judge"), models.judge)
+            verdict = evaluate.evaluate(
+                self._native, task, ended.trajectory, environments, state, seam.generate_for("judge"), models.judge
+            )
         except TurnLost as end:
             return evaluate.premature(end.turn.termination or ended.termination), end.turn
         return verdict, verdict.lost
@@ -217,9 +244,26 @@ class Tau2Engine:
         if place.databases.verify or task.initial_state is not None:
             return place.environment
         gold_hash = self.reference_outcome(place.name, task.id)[0]
-        return gold.environments(self._native.environment.Environment, place.environment, gold_hash, len(task.evaluation_criteria.actions or ()))
+        return gold.environments(
+            self._native.environment.Environment,
+            place.environment,
+            gold_hash,
+            len(task.evaluation_criteria.actions or ()),
+        )
 
-    def _result(self, place: Domain, scenario_id: str, seed: int, ended: Ended, verdict: evaluate.Verdict, lost: Any, initial: str, final: str, rows: Touched, seam: Seam) -> EpisodeResult:
+    def _result(
+        self,
+        place: Domain,
+        scenario_id: str,
+        seed: int,
+        ended: Ended,
+        verdict: evaluate.Verdict,
+        lost: Any,
+        initial: str,
+        final: str,
+        rows: Touched,
+        seam: Seam,
+    ) -> EpisodeResult:
         reference = self.reference_outcome(place.name, scenario_id)[1]
         diagnostics = _diagnostics(place.scenarios[scenario_id], reference, verdict, seam)
         unknown = lost is not None and lost.termination in (None, "infrastructure_error", "unexpected_error")
@@ -232,8 +276,12 @@ class Tau2Engine:
             final_db_hash=final,
             reward=None if unknown else verdict.reward,
             reward_info=verdict.info,
-            learner_state=[plain_message(m) for m in (*ended.learner_state.system_messages, *ended.learner_state.messages)],
-            customer_state=[plain_message(m) for m in (*ended.customer_state.system_messages, *ended.customer_state.messages)],
+            learner_state=[
+                plain_message(m) for m in (*ended.learner_state.system_messages, *ended.learner_state.messages)
+            ],
+            customer_state=[
+                plain_message(m) for m in (*ended.customer_state.system_messages, *ended.customer_state.messages)
+            ],
             reference_actions=reference,
             lost_turn=lost,
             seed=seed,
@@ -248,24 +296,43 @@ def plain_rows(touched: Touched) -> dict:
     def plain(row: dict | None) -> Any:
         return json.loads(row_text(row))
 
-    return {table: {key: database_rows.change(*map(plain, pair)) for key, pair in rows.items()} for table, rows in touched.items()}
+    return {
+        table: {key: database_rows.change(*map(plain, pair)) for key, pair in rows.items()}
+        for table, rows in touched.items()
+    }
 
 
 def plain_message(message: Any) -> dict:
     """One normalised message (see `replaykit.episode`)."""
     if message.role == "tool":
-        return {"role": "tool", "id": message.id, "content": message.content, "requestor": message.requestor, "error": message.error}
+        return {
+            "role": "tool",
+            "id": message.id,
+            "content": message.content,
+            "requestor": message.requestor,
+            "error": message.error,
+        }
     if message.role == "system":
         return {"role": "system", "content": message.content}
     calls = message.tool_calls
-    plain = None if calls is None else [{"id": c.id, "name": c.name, "arguments": c.arguments, "requestor": c.requestor} for c in calls]
+    plain = (
+        None
+        if calls is None
+        else [{"id": c.id, "name": c.name, "arguments": c.arguments, "requestor": c.requestor} for c in calls]
+    )
     return {"role": message.role, "content": message.content, "tool_calls": plain}
 
 
 def _play_reference(domain: Domain, task: Any) -> tuple[str, list[dict]]:
     environment, outcomes = domain.environment(), []
     for action in task.evaluation_criteria.actions or []:
-        outcome = {"name": action.name, "arguments": action.arguments, "requestor": action.requestor, "outcome": "ok", "error": None}
+        outcome = {
+            "name": action.name,
+            "arguments": action.arguments,
+            "requestor": action.requestor,
+            "outcome": "ok",
+            "error": None,
+        }
         try:
             environment.make_tool_call(tool_name=action.name, requestor=action.requestor, **action.arguments)
         except Exception as error:  # tau2 swallows whatever a reference action raises; here it is kept
@@ -275,7 +342,11 @@ def _play_reference(domain: Domain, task: Any) -> tuple[str, list[dict]]:
 
 
 def _diagnostics(scenario: Scenario, reference: list[dict], verdict: evaluate.Verdict, seam: Seam) -> list[Diagnostic]:
-    found = [Diagnostic("reference.action_raised", {"index": i, "name": a["name"], "error": a["error"]}) for i, a in enumerate(reference) if a["outcome"] == "raised"]
+    found = [
+        Diagnostic("reference.action_raised", {"index": i, "name": a["name"], "error": a["error"]})
+        for i, a in enumerate(reference)
+        if a["outcome"] == "raised"
+    ]
     found += verdict.diagnostics
     assertions = (verdict.info or {}).get("assertions")
     if assertions is not None and seam.judge_replies:

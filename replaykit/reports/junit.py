@@ -30,7 +30,9 @@ def replay(outcomes: list[Any]) -> str:
 
 def _case(outcome: Any) -> ElementTree.Element:
     report = outcome.report
-    case = ElementTree.Element("testcase", classname=clean(report.panel if report else "replaykit"), name=clean(outcome.cassette))
+    case = ElementTree.Element(
+        "testcase", classname=clean(report.panel if report else "replaykit"), name=clean(outcome.cassette)
+    )
     if report is None:
         ElementTree.SubElement(case, "error", message=clean(outcome.error))
     elif report.status == "diverged":

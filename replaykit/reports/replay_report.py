@@ -17,7 +17,11 @@ def document(outcomes: list[Any]) -> dict:
     for outcome in outcomes:
         status = outcome.report.status if outcome.report else "error"
         counts[status] = counts.get(status, 0) + 1
-    return {"schema": SCHEMA, "counts": dict(sorted(counts.items())), "cassettes": [canonical.encode(o.to_dict()) for o in outcomes]}
+    return {
+        "schema": SCHEMA,
+        "counts": dict(sorted(counts.items())),
+        "cassettes": [canonical.encode(o.to_dict()) for o in outcomes],
+    }
 
 
 def text(outcomes: list[Any]) -> str:
@@ -53,7 +57,8 @@ def _outcome(outcome: Any) -> Iterator[str]:
         if first.environment:
             yield f"             environment differs: {first.environment}"
         if len(report.divergences) > 1:
-            yield f"           and {len(report.divergences) - 1} more: {', '.join(d.kind for d in report.divergences[1:])}"
+            others = [d.kind for d in report.divergences[1:]]
+            yield f"           and {len(others)} more: {', '.join(others)}"
 
 
 def shown(value: Any) -> str:
