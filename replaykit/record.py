@@ -36,14 +36,18 @@ class CleanReplies:
     """A reply source whose replies hold no known secret: a provider that echoes a key must not bring it into the
     conversation, because everything that follows would then depend on a value that is in no file."""
 
-    def __init__(self, source: ReplySource, clean: Clean, on_secret: Callable[[TransportRequest], None]) -> None:
-        self._source, self._clean, self._on_secret = source, clean, on_secret
+    def __init__(
+        self, source: ReplySource, clean: Clean, on_secret: Callable[[TransportRequest], None], failures: bool = True
+    ) -> None:
+        self._source, self._clean, self._on_secret, self._failures = source, clean, on_secret, failures
 
     def ask(self, request: TransportRequest, on_exchange: Callable[[WireExchange], None]) -> SeatReply:
         """The source's reply, cleaned, or its failure."""
         try:
             reply = self._source.ask(request, on_exchange)
         except SeatFailure as failure:
+            if not self._failures:
+                raise
             raise SeatFailure.from_dict(self._clean.value(failure.to_dict())) from None
         data = reply.to_dict()
         clean = self._clean.value(data)

@@ -152,7 +152,8 @@ class Bench:
         self._first = len(self.provider.journal)
         self.sender = self._stack.enter_context(self.subject.layer.sender(**options.get("sender", {})))
         clean = Redactor((self.canary.key,))
-        self.sources = {s: CleanReplies(self._source(s), clean, lambda request: None) for s in SEATS}
+        # A transport's failure is judged as it says it, so it is not cleaned here.
+        self.sources = {s: CleanReplies(self._source(s), clean, lambda request: None, failures=False) for s in SEATS}
         self._switch = Switch()
         if options.get("record"):
             self._begin_cassette(clean)
