@@ -7,8 +7,9 @@ calling any member raises `ModelCallRefused`, naming the library. A library that
 tau2's modules themselves are taken out of ``sys.modules`` too: these are ours, and whoever else imports tau2 in the
 process gets it whole.
 
-The process environment, the warning filters, the log levels and loguru's state are put back too: tau2 loads a
-``.env`` file, changes warning filters and logs at import.
+tau2's log lines, hundreds an episode, would be nobody's: its modules get a logger that is silent, also where the host
+uses loguru itself. The process environment, the warning filters and the log levels are put back too: tau2 loads a
+``.env`` file and changes warning filters at import.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ _HARMLESS = {
     ("httpx", "Client"),
     ("httpx", "AsyncClient"),
 }
+_LOG = "loguru"
 _IMPORT_ENVIRONMENT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "PYTHON_DOTENV_DISABLED": "1"}
 _LOCK = threading.RLock()
 
@@ -49,12 +51,31 @@ class _Refusing(type):
         )
 
 
+class _Silent:
+    """tau2's logger: takes every line and writes none."""
+
+    @staticmethod
+    def _say(*_args: object, **_kwargs: object) -> None:
+        """Nothing."""
+
+    trace = debug = info = success = warning = error = critical = exception = log = _say
+    add = remove = configure = enable = disable = level = complete = _say
+
+    def bind(self, *_args: object, **_kwargs: object) -> _Silent:
+        """Itself, as with every other option of a line."""
+        return self
+
+    opt = patch = bind
+
+
 class _StandIn(ModuleType):
     """A module whose members are made on demand and refuse to be called."""
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)
+        if (self.__name__, name) == (_LOG, "logger"):
+            return _Silent()
         if (self.__name__, name) in _HARMLESS:
             return lambda *args, **kwargs: None
         member = _Refusing(name, (), {"__module__": self.__name__})
@@ -100,7 +121,8 @@ def import_modules(names: tuple[str, ...], bare_packages: tuple[tuple[str, str],
 
 @contextmanager
 def _stand_ins() -> Iterator[None]:
-    finder = _StandInFinder(frozenset(n for n in HEAVY if n not in sys.modules))
+    host_log = sys.modules.pop(_LOG, None)
+    finder = _StandInFinder(frozenset(n for n in (*HEAVY, _LOG) if n not in sys.modules))
     sys.meta_path.insert(0, finder)
     try:
         yield
@@ -108,18 +130,25 @@ def _stand_ins() -> Iterator[None]:
         sys.meta_path.remove(finder)
         for name in finder.made:
             sys.modules.pop(name, None)
+        if host_log is not None:
+            sys.modules[_LOG] = host_log
 
 
 @contextmanager
 def _private() -> Iterator[None]:
-    """Take what is imported of tau2 out of ``sys.modules`` again: others who import it get it with its libraries."""
-    before = set(sys.modules)
+    """Import tau2 anew and take it out of ``sys.modules`` again: others who import it have it with its libraries."""
+    theirs = _taken_out()
     try:
         yield
     finally:
-        for name in set(sys.modules) - before:
-            if name.partition(".")[0] == "tau2":
-                del sys.modules[name]
+        _taken_out()
+        sys.modules.update(theirs)
+
+
+def _taken_out() -> dict[str, ModuleType]:
+    """tau2's modules, which are no longer in ``sys.modules``."""
+    names = [name for name in sys.modules if name.partition(".")[0] == "tau2"]
+    return {name: sys.modules.pop(name) for name in names}
 
 
 @contextmanager
@@ -160,19 +189,16 @@ _filters = ExitStack()
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep tau2's log lines and its serializer's warnings away while this runs; nests, and is shared by threads.
+    """Keep the warnings of tau2's serializer away while this runs; nests, and is shared by threads.
 
     Upstream ignores those warnings for the whole process. Where a host turns warnings into errors they would become
     errors of tools, and change an episode.
     """
     global _quiet_depth
-    from loguru import logger
-
     with _LOCK:
         if not _quiet_depth:
             _filters.enter_context(warnings.catch_warnings())
             warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)
-            logger.disable("tau2")
         _quiet_depth += 1
     try:
         yield
@@ -180,5 +206,4 @@ def quiet() -> Iterator[None]:
         with _LOCK:
             _quiet_depth -= 1
             if not _quiet_depth:
-                logger.enable("tau2")
                 _filters.close()

@@ -9,8 +9,10 @@ import sys
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from importlib import util
 
 import pytest
+from loguru import logger
 
 from replaykit.engine import slim
 
@@ -98,3 +100,20 @@ def test_the_filters_are_put_back_when_the_last_of_several_threads_is_done():
 def hold_quiet(turn: int) -> None:
     with slim.quiet():
         time.sleep(0.002 * (turn % 3))
+
+
+def test_a_hosts_own_tau2_and_its_log_are_left_alone(monkeypatch, runtime):
+    if runtime.identity.kind == "pinned":
+        pytest.skip("upstream's tau2 may be a checkout, which only the engine can import")
+    theirs, said = util.module_from_spec(util.find_spec("tau2")), []
+    monkeypatch.setitem(sys.modules, "tau2", theirs)
+    sink = logger.add(said.append)
+    try:
+        ours = slim.import_modules(("tau2.environment.environment",))["tau2.environment.environment"]
+        ours.logger.bind(turn=1).error("a line of tau2")
+        logger.info("a line of the host")
+    finally:
+        logger.remove(sink)
+    assert [line.record["message"] for line in said] == ["a line of the host"]
+    assert sys.modules["tau2"] is theirs and sys.modules["loguru"].logger is logger
+    assert [name for name in sys.modules if name.startswith("tau2.")] == []
