@@ -112,6 +112,16 @@ def each(
             run.close(at_end)
 
 
+def meet(address: str, terms: Terms) -> int:
+    """How many workers there are that may be given work; see `each`.
+
+    Raises:
+        UsageError, ClusterUnavailable, EngineNotReady: as `each` does.
+    """
+    with _connected(address) as client:
+        return _Run(client, len, (), terms, lambda sentence: None).meet()
+
+
 @contextmanager
 def _connected(address: str) -> Iterator[Any]:
     try:
@@ -152,13 +162,22 @@ class _Run:
         self._tries = itertools.count()
         self._seen_s = time.monotonic()
 
-    def results(self) -> Iterator[tuple[int, Any]]:
-        """See `each`."""
+    def meet(self) -> int:
+        """Let the workers in that are there, and count them.
+
+        Raises:
+            EngineNotReady: none can be used.
+        """
         self._look_around()
         if not self._admitted:
             raise EngineNotReady(
                 f"no worker of the cluster can be used: {len(self._refused)} refused; start one with 'dask worker'"
             )
+        return len(self._admitted)
+
+    def results(self) -> Iterator[tuple[int, Any]]:
+        """See `each`."""
+        self.meet()
         self._top_up()
         try:
             while self._flying:

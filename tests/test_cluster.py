@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -13,10 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from replaykit import cluster, record_many, replay_many, score
+from replaykit import cluster, engine, record_many, replay_many, score
+from replaykit.certify import assemble, capture, panel_stage, rows, subject
+from replaykit.certify.run import Order
+from replaykit.certify.run import run as certify
 from replaykit.cluster import Failed, Terms
-from replaykit.errors import ClusterUnavailable, EngineNotReady
+from replaykit.errors import ClusterUnavailable, EngineNotReady, Incomplete, UsageError
 from replaykit.store import reader
+from replaykit.store.certificate_file import Evidence
 
 ROOT = Path(__file__).parent.parent
 PANELS = ("airline/0-7", "retail/0-7")
@@ -162,6 +167,62 @@ def test_a_recording_on_a_cluster_ends_as_one_here_and_a_lost_worker_is_resumed(
         (o.panel, o.reward, o.final_db_hash) for o in near
     ]
     assert not any(reader.read(o.path).interrupted for o in outcomes)
+
+
+def certification(fleet, **more) -> Order:
+    transport = subject.load("openai-chat", {})
+    return Order(transport, fleet, fleet.select(("airline/0-3", "retail/0-3")), "fast", engine.load(), {}, **more)
+
+
+def panel_rows(order: Order, context: capture.Context, evidence: Evidence) -> list[dict]:
+    facts, tally = assemble.facts_of(order.fleet), rows.Tally()
+    captures = [(p.id, evidence.read(assemble.part_name(p.id))) for p in order.panels]
+    return [rows.panel_row(c, order.profile, context.entropy, tally, facts[id_]) for id_, c in captures]
+
+
+def test_panels_certified_on_a_cluster_have_the_rows_they_have_here_and_a_lost_worker_costs_nothing(
+    dask, fleet, tmp_path
+):
+    victim = dask.worker()
+    dask.worker(), dask.wait_for(2)
+    watch = Watch(lambda count: os.kill(victim.pid, signal.SIGKILL) if count == 3 else None)
+    far, near = certification(fleet, cluster=dask.address), certification(fleet)
+    context = capture.Context(bytes(range(32)), far.profile)
+    panel_stage.run(far, context, Evidence(tmp_path / "far"), watch)
+    panel_stage.run(near, context, Evidence(tmp_path / "near"), Watch())
+    there, here = (
+        panel_rows(far, context, Evidence(tmp_path / "far")),
+        panel_rows(near, context, Evidence(tmp_path / "near")),
+    )
+    assert [(r["id"], r["status"], r["checks"]) for r in there] == [(r["id"], r["status"], r["checks"]) for r in here]
+    assert {r["status"] for r in there} == {"PASS"} and watch.count == len(far.panels)
+
+
+def test_panels_that_a_worker_could_not_capture_are_named_and_the_others_kept(dask, fleet, tmp_path, monkeypatch):
+    dask.worker(), dask.wait_for(1)
+    order = certification(fleet, cluster=dask.address)
+    context, evidence = capture.Context(bytes(32), order.profile), Evidence(tmp_path)
+    monkeypatch.setattr(panel_stage.self_test, "source_digest", lambda: "0" * 64)
+    with pytest.raises(Incomplete, match=r"8 of 8 panels .* airline/0: the certification's own code is another"):
+        panel_stage.run(order, context, evidence, Watch())
+
+
+def test_a_worker_with_another_transport_captures_nothing(fleet):
+    order = certification(fleet)
+    job = panel_stage.Job.of(order, capture.Context(bytes(32), order.profile))
+    with pytest.raises(UsageError, match="openai-chat is another on the worker"):
+        panel_stage.capture_there(dataclasses.replace(job, subject_sha256="0" * 64), ["airline/0"])
+
+
+def test_a_certification_without_its_cluster_stops_before_the_first_check(fleet, tmp_path, monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(cluster, "CONNECT_S", 1.0)
+    address = f"tcp://127.0.0.1:{free_port()}"
+    with pytest.raises(ClusterUnavailable, match=address):
+        certify(certification(fleet, cluster=address), Evidence(tmp_path), Watch())
+    with pytest.raises(UsageError, match="a gateway is certified here"):
+        certify(certification(fleet, cluster=address, control_port=1), Evidence(tmp_path), Watch())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_is_another_on_the_worker_is_no_evidence(recording):

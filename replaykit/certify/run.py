@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from replaykit import canonical, certificate
-from replaykit.certify import assemble, capture, catalogue, panels, profile, replaying
+from replaykit import canonical, certificate, cluster
+from replaykit.certify import assemble, capture, catalogue, panel_stage, profile
 from replaykit.certify.check import Check
 from replaykit.certify.control import RoutedProvider
 from replaykit.certify.subject import Subject
@@ -37,6 +37,8 @@ class Order:
         waivers: As in the certificate, without ``used``.
         previous: Statement of the certificate that this one follows, or None.
         script: Whether the engine is the scripted one of the known panels.
+        cluster: Address of the Dask scheduler whose workers capture the panels, or None: here.
+        tell: Given a sentence for every worker that is refused.
     """
 
     subject: Subject
@@ -51,6 +53,8 @@ class Order:
     previous: dict | None = None
     script: bool = False
     days: int = 28
+    cluster: str | None = None
+    tell: Callable[[str], None] = print
 
     @property
     def profile(self) -> profile.Profile:
@@ -77,8 +81,11 @@ def run(order: Order, evidence: Evidence, watch: Any) -> dict:
         The sealed statement.
 
     Raises:
-        UsageError: the evidence folder belongs to another run.
+        UsageError: the evidence folder belongs to another run, or a gateway is to be certified on a cluster.
+        ClusterUnavailable, EngineNotReady, Incomplete: as `cluster.each` does.
     """
+    if order.cluster is not None:
+        _meet_cluster(order)
     plan = _plan(order, evidence)
     entropy = bytes.fromhex(plan["entropy"])
     began = datetime.now(UTC)
@@ -113,32 +120,42 @@ def _plan(order: Order, evidence: Evidence) -> dict:
     return old
 
 
+def _meet_cluster(order: Order) -> None:
+    """Fail before the first check, not after the last, when there is nobody to capture the panels."""
+    if order.control_port is not None:
+        raise UsageError("a gateway is certified here: it forwards to one control provider, which no worker can reach")
+    cluster.meet(order.cluster, panel_stage.cluster_terms(order))  # type: ignore[arg-type]
+
+
 def _capture_all(order: Order, context: capture.Context, evidence: Evidence, watch: Any, stack: ExitStack) -> None:
     checks = [c for c in catalogue.checks() if c.id not in context.profile.not_applicable]
-    for check in (c for c in checks if c.id in ALONE):
-        _check(check, order.subject, context, evidence, watch)
+    alone = [c for c in checks if c.id in ALONE]
+    _some_checks(alone, 1, order, context, evidence, watch)
     rest = [c for c in checks if c.id not in ALONE]
     if context.provider is not None:  # one route at a time
-        for check in rest:
-            _check(check, order.subject, context, evidence, watch)
-        _panels(order, context, evidence, watch)
+        _some_checks(rest, 1, order, context, evidence, watch)
+        panel_stage.run(order, context, evidence, watch)
         return
     clocked = [c for c in rest if c.id in CLOCKED]
     if order.mode == "fast":  # short clocks want a quiet machine
-        with ThreadPoolExecutor(len(clocked)) as pool:
-            list(pool.map(lambda c: _check(c, order.subject, context, evidence, watch), clocked))
+        _some_checks(clocked, len(clocked), order, context, evidence, watch)
         clocked = []
-    waiting = stack.enter_context(ThreadPoolExecutor(len(CLOCKED), thread_name_prefix="clock"))
-    slow = [waiting.submit(_check, c, order.subject, context, evidence, watch) for c in clocked]
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="check") as pool:
-        list(
-            pool.map(
-                lambda c: _check(c, order.subject, context, evidence, watch), [c for c in rest if c.id not in CLOCKED]
-            )
-        )
-    _panels(order, context, evidence, watch)
+    beside = stack.enter_context(ThreadPoolExecutor(len(CLOCKED) + 1, thread_name_prefix="beside"))
+    slow = [beside.submit(_check, c, order.subject, context, evidence, watch) for c in clocked]
+    if order.cluster is not None:
+        slow.append(beside.submit(panel_stage.run, order, context, evidence, watch))
+    _some_checks([c for c in rest if c.id not in CLOCKED], _THREADS, order, context, evidence, watch)
+    if order.cluster is None:
+        panel_stage.run(order, context, evidence, watch)
     for future in slow:
         future.result()
+
+
+def _some_checks(
+    checks: list[Check], threads: int, order: Order, context: capture.Context, evidence: Evidence, watch: Any
+) -> None:
+    with ThreadPoolExecutor(max(1, threads), thread_name_prefix="check") as pool:
+        list(pool.map(lambda c: _check(c, order.subject, context, evidence, watch), checks))
 
 
 def _check(check: Check, subject: Subject, context: capture.Context, evidence: Evidence, watch: Any) -> None:
@@ -148,50 +165,6 @@ def _check(check: Check, subject: Subject, context: capture.Context, evidence: E
             name, {p.name: capture.perform(check.id, p, subject, context) for p in check.probes(context.profile)}
         )
     watch.step()
-
-
-def _panels(order: Order, context: capture.Context, evidence: Evidence, watch: Any) -> None:
-    """Capture the panels that are missing, replay them elsewhere, and write each with what its replays said."""
-    missing = [p for p in order.panels if not evidence.has(assemble.part_name(p.id))]
-    for _ in range(len(order.panels) - len(missing)):
-        watch.step()
-    # Chunks, so that a killed run loses no more than one.
-    size = max(1, min(82, len(missing)))
-    for start in range(0, len(missing), size):
-        _some_panels(missing[start : start + size], order, context, evidence, watch)
-
-
-def _some_panels(some: list[Panel], order: Order, context: capture.Context, evidence: Evidence, watch: Any) -> None:
-    with panels.temporary() as name:
-        folder = Path(name)
-
-        def one(panel: Panel) -> dict:
-            found = panels.capture(panel, order.subject, context, order.engine, order.fleet, folder)
-            watch.step(errors="error" in found)
-            return found
-
-        if context.provider is None:
-            with ThreadPoolExecutor(2, thread_name_prefix="panel") as pool:
-                captures = list(pool.map(one, some))
-        else:
-            captures = [one(panel) for panel in some]
-        replays, trouble = _replays(folder, order)
-        for panel, found in zip(some, captures, strict=True):
-            found["replays"] = [
-                said[panels.file_name(panel.id)] for said in replays if panels.file_name(panel.id) in said
-            ]
-            found["replay_trouble"] = trouble
-            evidence.write(assemble.part_name(panel.id), found)
-
-
-def _replays(folder: Path, order: Order) -> tuple[list[dict], str | None]:
-    """What the replays said, and what kept them from being made: the rows then say that they were not exercised."""
-    try:
-        return replaying.elsewhere(
-            folder, order.subject, order.fleet.to_dict(), "script" if order.script else None
-        ), None
-    except (RuntimeError, OSError, ValueError) as error:
-        return [], str(error)
 
 
 def _now() -> str:

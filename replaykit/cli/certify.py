@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from replaykit.cli.shared import fleet_option, json_flag, load_fleet, print_json, write_result
+from replaykit.cli.shared import fleet_option, json_flag, load_fleet, print_json, tell, write_result
 
 _EXIT = """\b
 Exit codes: 0 qualified (full profile only), 1 measured and not qualified (every fast run), 3 incomplete,
@@ -40,6 +40,7 @@ def command() -> None:
     Examples:
       replaykit certify openai-chat --panels airline/0,retail/2 --profile fast --out out
       replaykit certify mypackage.transports:Mine --panels all --out certification/mine
+      replaykit certify openai-chat --out out --cluster tcp://scheduler:8786
       replaykit certify verify out/certificate.json --fleet fleet.json
       replaykit certify --self-test
     """
@@ -102,6 +103,12 @@ def command() -> None:
     "report_path",
     type=click.Path(path_type=Path),
     help="Take or keep the self-test's report in this file.",
+)
+@click.option(
+    "--cluster",
+    "address",
+    metavar="ADDRESS",
+    help="Capture the panels on the workers of a Dask scheduler (extra 'cluster'; see docs/scale.md).",
 )
 @fleet_option
 @json_flag
@@ -253,6 +260,7 @@ def _order(
     previous: Path | None,
     fleet_path: Path | None,
     days: int,
+    address: str | None,
 ) -> Any:
     from replaykit import engine
     from replaykit.certify import inputs, run, self_test, subject
@@ -261,6 +269,8 @@ def _order(
 
     if (base_url is None) != (control_port is None):
         raise UsageError("--base-url and --control-port go together: the gateway must forward to the control provider")
+    if address is not None and base_url is not None:
+        raise UsageError("--cluster and --base-url do not go together: a gateway is certified from one machine")
     fleet = load_fleet(fleet_path)
     chosen = fleet.select(selectors)
     before = certificate_file.read(previous)[0] if previous else None
@@ -269,7 +279,21 @@ def _order(
     waivers = inputs.waivers(waivers_path)
     runtime = engine.load()
     report = self_test.known(report_path) or _fresh_report(report_path)
-    return run.Order(named, fleet, chosen, mode, runtime, report, wire, control_port, waivers, before, days=days)
+    return run.Order(
+        named,
+        fleet,
+        chosen,
+        mode,
+        runtime,
+        report,
+        wire,
+        control_port,
+        waivers,
+        before,
+        days=days,
+        cluster=address,
+        tell=tell,
+    )
 
 
 def _fresh_report(report_path: Path | None) -> dict:
