@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from replaykit import turn_rules
 from replaykit.budget import BudgetSpent, Ledger
 from replaykit.episode import Diagnostic, LostTurn, TurnLost
-from replaykit.errors import ToolNameMismatch
+from replaykit.errors import ReplaykitError, ToolNameMismatch
 from replaykit.seats import (
     NotRecorded,
     ReplySource,
@@ -160,7 +160,9 @@ class Gateway:
     def _answer(self, request: SeatRequest, asked: TransportRequest) -> SeatReply:
         began = self._clock()
         try:
-            reply = self._sources[request.seat].ask(asked, lambda exchange: self._exchange(request.number, exchange))
+            reply = guarded(
+                self._sources[request.seat], asked, lambda exchange: self._exchange(request.number, exchange)
+            )
         except SeatFailure as failure:
             self._record.failure(request.number, failure)
             raise TurnLost(turn_rules.failed(request, failure)) from failure
@@ -178,6 +180,47 @@ class Gateway:
     def _exchange(self, number: int, exchange: WireExchange) -> None:
         self._ledger.connecting_s += exchange.timing.get("connect_s", 0.0)
         self._record.exchange(number, exchange)
+
+
+def guarded(source: ReplySource, request: TransportRequest, on_exchange: Callable[[WireExchange], None]) -> SeatReply:
+    """Ask a source. Transports are anybody's code: whatever they do wrong is a failure of the seat.
+
+    Raises:
+        SeatFailure: as the source raised it; ``transport_error`` for any other exception and for what is no reply.
+        ReplaykitError: as the source raised it.
+        BaseException: what `on_exchange` raised; a record that cannot be kept is no fault of the transport.
+    """
+    trouble: list[BaseException] = []
+
+    def keep(exchange: WireExchange) -> None:
+        try:
+            on_exchange(exchange)
+        except BaseException as error:
+            trouble.append(error)
+            raise
+
+    try:
+        reply = source.ask(request, keep)
+    except (ReplaykitError, BudgetSpent, NotRecorded) as error:
+        raise trouble[0] if trouble else error
+    except Exception as error:
+        if trouble:
+            raise trouble[0] from None
+        sentence = f"the transport raised {type(error).__name__}: {error}"
+        raise SeatFailure("transport_error", sentence) from error
+    if trouble:
+        raise trouble[0]
+    return _checked(reply)
+
+
+def _checked(reply: Any) -> SeatReply:
+    if not isinstance(reply, SeatReply):
+        raise SeatFailure("transport_error", f"the transport returned a {type(reply).__name__}, which is no SeatReply")
+    try:
+        reply.check()
+    except TypeError as error:
+        raise SeatFailure("transport_error", f"the transport returned no usable reply: {error}") from error
+    return reply
 
 
 def _own(message: dict) -> dict:

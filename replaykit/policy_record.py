@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import lru_cache
 
 from replaykit import policy
@@ -39,23 +38,3 @@ def final(engine: Engine, panel: Panel, result: EpisodeResult) -> dict:
     """The policy state at the end, as plain data, with the digests after each learner turn."""
     turns, state = follow(engine, panel, result)
     return {"turns": turns, "final": state.to_dict()}
-
-
-def counts(state: dict) -> dict:
-    """What a score needs of a final state (`policy.PolicyState.to_dict`), short enough for a cassette's footer.
-
-    Returns:
-        ``{"transferred": bool, "violations": {RULE: int}, "format_errors": {KIND: int}}``, without zeros.
-
-    Raises:
-        KeyError, TypeError: the data is not a policy state.
-    """
-    return {
-        "transferred": state["transfer"]["attempted"],
-        "violations": _counted([v["rule"] for v in state["violations"]]),
-        "format_errors": _counted([e["kind"] for e in state["format_errors"]]),
-    }
-
-
-def _counted(names: list[str]) -> dict[str, int]:
-    return dict(sorted(Counter(names).items()))

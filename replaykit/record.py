@@ -11,14 +11,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from replaykit import policy_record
+from replaykit import policy, policy_record
 from replaykit._version import __version__
 from replaykit.budget import Budget, Ledger
 from replaykit.engine.protocol import Engine
 from replaykit.episode import Diagnostic, EpisodeResult
 from replaykit.fleet import Fleet, Panel
 from replaykit.fleet_build import trial_seed
-from replaykit.gateway import Gateway, Record
+from replaykit.gateway import Gateway, Record, guarded
 from replaykit.scoring.tally import Tally
 from replaykit.seating import Seating
 from replaykit.seats import ReplySource, SeatFailure, SeatReply, SeatRequest, TransportRequest, WireExchange
@@ -44,7 +44,7 @@ class CleanReplies:
     def ask(self, request: TransportRequest, on_exchange: Callable[[WireExchange], None]) -> SeatReply:
         """The source's reply, cleaned, or its failure."""
         try:
-            reply = self._source.ask(request, on_exchange)
+            reply = guarded(self._source, request, on_exchange)
         except SeatFailure as failure:
             if not self._failures:
                 raise
@@ -204,7 +204,7 @@ def play(
         {
             "result": result.to_dict(),
             "policy_states": states,
-            "policy_counts": policy_record.counts(states["final"]),
+            "policy_counts": policy.counts(states["final"]),
             "usage": keeping.tally.seats,
         }
     )

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from replaykit import policy_record, record, settings
+from replaykit import policy, policy_record, record, settings
 from replaykit.budget import Ledger
 from replaykit.cassette import DIGEST_LENGTH, Cassette
 from replaykit.divergence import ReplayReport
@@ -117,5 +117,11 @@ def _write(cassette: Cassette, new: Path, engine: Engine, fleet: Fleet, zstd: bo
         for state in states["turns"][:-1]:
             journal.state(state["turn"], state["digest"])
         journal.note({"rewritten": {"changed_requests": changed, "wire_left_out": changed}})
-        kept = {k: v for k, v in cassette.footer.items() if k not in ("result", "policy_states", "summary", "usage")}
-        journal.close({"result": result.to_dict(), "policy_states": states, "usage": keeping.tally.seats, **kept})
+        new = {
+            "result": result.to_dict(),
+            "policy_states": states,
+            "policy_counts": policy.counts(states["final"]),
+            "usage": keeping.tally.seats,
+        }
+        kept = {k: v for k, v in cassette.footer.items() if k not in (*new, "summary")}
+        journal.close(new | kept)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from replaykit import canonical, cluster, policy_record, scoring
+from replaykit import canonical, cluster, policy, scoring
 from replaykit.cassette import Cassette, CassetteSummary
 from replaykit.errors import EvidenceError, ReplaykitError, UsageError
 from replaykit.fleet import Fleet
@@ -16,7 +16,7 @@ from replaykit.policy.labels import document_bytes
 from replaykit.scoring import Trial
 from replaykit.scoring.panels import panel_order
 from replaykit.scoring.tally import Tally, use_of
-from replaykit.seats import SEATS, SeatFailure, SeatReply
+from replaykit.seats import SEATS
 from replaykit.store import reader, remote, scan
 
 SCHEMA = "replaykit.score/1"
@@ -247,16 +247,8 @@ def _from_whole(cassette: Cassette) -> tuple[Mapping[str, Any], Mapping[str, Any
     states = (cassette.footer or {}).get("policy_states")
     if not states:
         raise NotScored("the cassette holds no policy states")
-    tally = Tally.empty()
-    for request in cassette.requests:
-        tally.request(request.seat)
-        if isinstance(request.outcome, SeatReply):
-            tally.reply(request.seat, request.outcome)
-        elif isinstance(request.outcome, SeatFailure):
-            tally.failure(request.seat, request.outcome)
-        elif request.outcome is not None:
-            tally.end(request.seat, request.outcome["reason"])
-    return policy_record.counts(states["final"]), tally.seats
+    tally = Tally.of((request.seat, request.outcome) for request in cassette.requests)
+    return policy.counts(states["final"]), tally.seats
 
 
 def _with_distinct_arms(sources: Sequence[Source]) -> tuple[Trial, ...]:

@@ -144,15 +144,26 @@ class SeatReply:
         """
         calls = tuple(ReplyCall(c["id"], c["name"], c["arguments"]) for c in data.get("tool_calls", ()))
         reply = cls(**{**data, "tool_calls": calls})
-        for name, kinds in _REPLY_KINDS.items():
-            if not isinstance(getattr(reply, name), kinds):
-                raise TypeError(f"a reply's {name} is a {type(getattr(reply, name)).__name__}")
+        reply.check()
         return reply
+
+    def check(self) -> None:
+        """Check the types of the members.
+
+        Raises:
+            TypeError: one has another.
+        """
+        for name, kinds in _REPLY_KINDS.items():
+            if not isinstance(getattr(self, name), kinds):
+                raise TypeError(f"a reply's {name} is a {type(getattr(self, name)).__name__}")
+        if not all(isinstance(call, ReplyCall) for call in self.tool_calls):
+            raise TypeError("a reply's tool_calls are no ReplyCall")
 
 
 _TEXT = (str, type(None))
 _REPLY_KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("content", "finish_reason", "model", "id"), _TEXT),
+    "tool_calls": (tuple, list),
     "usage": (dict, type(None)),
     "cost": (int, float, type(None)),
     "side": (dict,),
@@ -172,6 +183,7 @@ FAILURE_KINDS = (
     "capability",  # the wire refused a setting it declares it cannot carry
     "pairing",  # tool results do not follow their calls; refused before sending
     "unsendable",  # the request cannot be encoded (lone surrogate, ...); nothing was sent
+    "transport_error",  # the transport's own code raised something else, or returned what is no reply
 )
 
 

@@ -57,7 +57,7 @@ class WireReplay:
         if request.number >= self._from and (recorded.exchanges or _failed_before_sending(recorded)):
             transport = self._transport(request.seat, recorded)
             if transport is not None:
-                self.divergences += _run_again(transport, request, recorded)
+                self.divergences += _guarded(transport, request, recorded)
                 self.checked += max(1, len(recorded.exchanges))
         return self._source.ask(request, on_exchange)
 
@@ -98,6 +98,18 @@ def _base_url(made: Any, recorded: RecordedRequest) -> str:
 
 def _failed_before_sending(recorded: RecordedRequest) -> bool:
     return isinstance(recorded.outcome, SeatFailure) and recorded.outcome.kind in _BEFORE_SENDING
+
+
+def _guarded(transport: Any, request: TransportRequest, recorded: RecordedRequest) -> list[Divergence]:
+    """As `_run_again`; a transport is anybody's code, and may raise anything."""
+    try:
+        return list(_run_again(transport, request, recorded))
+    except ReplaykitError:
+        raise
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        what = f"the transport's own code raises now: {said}"
+        return [_divergence("wire_request", recorded, Difference("", "value", None, said), what)]
 
 
 def _run_again(transport: Any, request: TransportRequest, recorded: RecordedRequest) -> Iterator[Divergence]:

@@ -9,9 +9,9 @@ import pytest
 from replaykit.budget import Budget, BudgetSpent, Ledger
 from replaykit.controls import identities
 from replaykit.controls.server import ControlProvider
-from replaykit.episode import TurnLost
+from replaykit.episode import LostTurn, TurnLost
 from replaykit.gateway import Gateway
-from replaykit.seats import ReplyCall, SeatFailure, SeatReply, SeatRequest
+from replaykit.seats import ReplyCall, SeatFailure, SeatReply, SeatRequest, WireExchange
 from replaykit.transports.openai_chat import OpenAIChat
 from replaykit.transports.sender import Sender
 
@@ -246,3 +246,44 @@ def test_a_source_that_writes_on_its_request_spoils_neither_history_nor_tools():
     before = copy.deepcopy(native.to_dict())
     Gateway({"learner": Scribbler()}, Steps(), Ledger(Budget(), lambda: 0.0)).ask(native)
     assert native.to_dict() == before
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (ValueError("no such field"), "the transport raised ValueError: no such field"),
+        (KeyError("choices"), "the transport raised KeyError: 'choices'"),
+        (None, "the transport returned a NoneType, which is no SeatReply"),
+        ({"content": "x"}, "the transport returned a dict, which is no SeatReply"),
+        (SeatReply(content=5), "the transport returned no usable reply: a reply's content is a int"),
+        (SeatReply(tool_calls=("call",)), "the transport returned no usable reply: a reply's tool_calls are no ReplyCall"),
+    ],
+)
+def test_whatever_a_transport_does_wrong_is_a_failure_of_its_seat(answer, words):
+    steps = Steps()
+    gate, _ = gateway(answer, steps)
+    with pytest.raises(TurnLost) as lost:
+        gate.ask(request())
+    assert [t[0] for t in steps.told] == ["request", "sent", "failure"]
+    assert lost.value.turn == LostTurn("learner", 1, "transport_error", "infrastructure_error", words)
+
+
+@pytest.mark.parametrize("hides", [None, SeatFailure("malformed", "x"), ValueError("x")], ids=["nothing", "a failure", "an error"])
+def test_a_record_that_cannot_be_kept_is_no_fault_of_the_transport(hides):
+    class Full(Steps):
+        def exchange(self, number, exchange):
+            raise OSError(28, "No space left on device")
+
+    class Swallows:
+        def ask(self, asked, on_exchange):
+            try:
+                on_exchange(WireExchange(1, {}))
+            except OSError:
+                if hides:
+                    raise hides from None
+            return SeatReply("x")
+
+    steps = Full()
+    with pytest.raises(OSError, match="No space left"):
+        Gateway({"learner": Swallows()}, steps, Ledger(Budget(), lambda: 0.0)).ask(request())
+    assert [t[0] for t in steps.told] == ["request"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from replaykit import policy_record
+from replaykit import policy
 from replaykit.agentloop import AgentLoop
 from replaykit.seats import ReplyCall, SeatReply
 from replaykit.store import reader, scan
@@ -59,7 +59,7 @@ def test_the_recorded_states_are_those_of_another_process(recording, runtime):
 def test_the_footer_counts_what_the_states_say(runtime):
     for path in map(ROOT.joinpath, FAULTY):
         states, fields = reader.read(path).footer["policy_states"], scan.scan(path).footer["fields"]
-        assert fields["policy_counts"] == policy_record.counts(states["final"])
+        assert fields["policy_counts"] == policy.counts(states["final"])
 
 
 def test_counts_hold_what_occurred_and_nothing_else():
@@ -69,7 +69,7 @@ def test_counts_hold_what_occurred_and_nothing_else():
         "format_errors": [],
     }
     counts = {"transferred": True, "violations": {"a": 1, "b": 2}, "format_errors": {}}
-    assert policy_record.counts(state) == counts and list(counts["violations"]) == ["a", "b"]
+    assert policy.counts(state) == counts and list(counts["violations"]) == ["a", "b"]
 
 
 @pytest.mark.slow

@@ -119,3 +119,15 @@ def test_a_cassette_cannot_name_code_to_import(recorded, again):
     report = again(cassette)
     assert report.status == "incomplete"
     assert "neither built in nor installed" in " ".join(report.notes)
+
+
+def test_a_transport_that_raises_now_is_a_divergence_and_no_crash(recorded, again, monkeypatch):
+    def broken(self, request):
+        raise AttributeError("no attribute 'tools'")
+
+    cassette = recorded()
+    monkeypatch.setattr(openai_chat.OpenAIChat, "to_wire", broken)
+    report = again(cassette)
+    first = report.divergences[0]
+    assert (report.status, first.kind, first.seat) == ("diverged", "wire_request", "customer")
+    assert first.sentence.endswith("the transport's own code raises now: AttributeError: no attribute 'tools'")

@@ -2,6 +2,7 @@
 
 from replaykit.policy.confirmation import Confirmation, confirmation, confirms
 from replaykit.policy.context import TRANSFER_TOOL, PolicyContext, matches_action
+from replaykit.policy.counts import counts
 from replaykit.policy.format_errors import KINDS, FormatError
 from replaykit.policy.state import PolicyState, Write
 from replaykit.policy.timeline import final_state, first_parting, follow_episode, policy_states, policy_timeline
@@ -22,6 +23,7 @@ __all__ = [
     "Write",
     "confirmation",
     "confirms",
+    "counts",
     "final_state",
     "first_parting",
     "follow_episode",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ COUNTS = ("requests", "replies", "failures", "maybe_charged", "tokens_not_report
 SUMS = ("prompt_tokens", "completion_tokens", "cost")
 
 # Failures after which a provider may have answered, and so may charge: what it used is not reported.
-_MAYBE_CHARGED = ("unreachable", "deadline", "malformed")
+_MAYBE_CHARGED = ("unreachable", "deadline", "malformed", "transport_error")
 
 
 @dataclass(slots=True)
@@ -32,6 +32,20 @@ class Tally:
     def empty(cls) -> Tally:
         """Nothing yet."""
         return cls({seat: dict.fromkeys(COUNTS, 0) | dict.fromkeys(SUMS) for seat in SEATS})
+
+    @classmethod
+    def of(cls, asked: Iterable[tuple[str, Any]]) -> Tally:
+        """Of requests by seat and outcome: a reply, a failure, the end of one that was not sent, or None."""
+        tally = cls.empty()
+        for seat, outcome in asked:
+            tally.request(seat)
+            if isinstance(outcome, SeatReply):
+                tally.reply(seat, outcome)
+            elif isinstance(outcome, SeatFailure):
+                tally.failure(seat, outcome)
+            elif outcome is not None:
+                tally.end(seat, outcome["reason"])
+        return tally
 
     def request(self, seat: str) -> None:
         """Count one request."""
