@@ -28,6 +28,7 @@ HEADER_KEYS = (
     "created_by",
     "created_at",
 )
+SUMMARY_KEYS = ("termination", "reward", "steps", "errors", "initial_db_hash", "final_db_hash", "seed")
 DIGEST_LENGTH = 16  # hex digits of a request digest in a record: a check, since the request itself is there
 
 
@@ -167,3 +168,15 @@ class CassetteSummary:
     def summary(self) -> dict:
         """Termination, reward, steps, errors, hashes, seed, diagnostic names; empty when interrupted."""
         return self.footer["summary"] if self.footer else {}
+
+
+def summary_of(result: Mapping[str, Any]) -> dict:
+    """What a footer says of a result (`EpisodeResult.to_dict`): `SUMMARY_KEYS`, why a turn was lost, diagnostics.
+
+    Raises:
+        KeyError, TypeError, AttributeError: the data is not a result.
+    """
+    summary = {key: result[key] for key in SUMMARY_KEYS if key in result}
+    lost = result.get("lost_turn") or {}
+    names = [diagnostic["name"] for diagnostic in result.get("diagnostics", ())]
+    return {**summary, "lost_turn": lost.get("reason"), "diagnostics": names}

@@ -6,15 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from replaykit import canonical
 from replaykit.cassette import (
     DIGEST_LENGTH,
     HEADER_KEYS,
     Cassette,
     RecordedRequest,
+    summary_of,
 )
 from replaykit.errors import EvidenceError
 from replaykit.pages import UNFIT, Pages
 from replaykit.request_digest import RequestDigests
+from replaykit.scoring.tally import Tally
 from replaykit.seats import SEATS, SeatFailure, SeatReply, SeatRequest
 from replaykit.store.agreement import check_exchange
 
@@ -169,7 +172,22 @@ class Assembly:
         open_ends = [number for number in self._asked if number not in self._outcomes]
         if open_ends:
             raise ValueError(f"the recording is complete, but request {open_ends[0]} has no outcome")
+        self._check_agreement(record)
         self._footer = {**self._result, **record["fields"], "summary": record["summary"]}
+
+    def _check_agreement(self, footer: dict) -> None:
+        """The short footer, which a quick look believes, says what the records say."""
+        fields, result, states = footer["fields"], self._result.get("result"), self._result.get("policy_states")
+        if not canonical.same(footer["summary"], summary_of(result or {})):
+            raise ValueError("its summary is not that of the result")
+        asked = ((seat, self._outcomes[number]) for number, (seat, _) in self._asked.items())
+        if "usage" in fields and fields["usage"] != Tally.of(asked).seats:
+            raise ValueError("its usage is not what the replies add up to")
+        if "policy_counts" in fields:
+            from replaykit import policy  # for those alone who read whole cassettes
+
+            if states is None or fields["policy_counts"] != policy.counts(states["final"]):
+                raise ValueError("its policy counts are not those of the final policy state")
 
     def _check_timing(self, timing: Any) -> None:
         if not isinstance(timing, dict) or not all(isinstance(s, (int, float)) for s in timing.values()):
@@ -186,9 +204,7 @@ class Assembly:
         self._outcomes[number] = outcome
 
 
-_TAKERS: dict[str, Callable[[Assembly, dict], None]] = {
-    kind: getattr(Assembly, f"_take_{kind}") for kind in _SHAPES
-}
+_TAKERS: dict[str, Callable[[Assembly, dict], None]] = {kind: getattr(Assembly, f"_take_{kind}") for kind in _SHAPES}
 
 
 def _reason(error: Exception) -> str:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from replaykit.cassette import DIGEST_LENGTH, HEADER_KEYS, SCHEMA
+from replaykit.cassette import DIGEST_LENGTH, HEADER_KEYS, SCHEMA, summary_of
 from replaykit.errors import Incomplete, InternalError, UsageError
 from replaykit.request_digest import RequestDigests
 from replaykit.seats import SeatFailure, SeatReply, SeatRequest, WireExchange
@@ -27,7 +27,6 @@ from replaykit.store.redaction import Redactor
 from replaykit.store.wire import WireLanes
 
 LONG_FIELDS = ("result", "policy_states")  # kept out of the footer, so that it stays short to read
-SUMMARY_KEYS = ("termination", "reward", "steps", "errors", "initial_db_hash", "final_db_hash", "seed")
 
 
 class Journal:
@@ -215,7 +214,7 @@ class Journal:
     def _footer(self, fields: dict) -> dict:
         return {
             "kind": "footer",
-            "summary": _summary(fields.get("result") or {}),
+            "summary": summary_of(fields.get("result") or {}),
             "fields": {key: value for key, value in fields.items() if key not in LONG_FIELDS},
             "counts": dict(self._counts),
             "digest": self._whole.hexdigest(),
@@ -326,13 +325,6 @@ class _Seat:
             self._tools, self._clean_tools = request.tools, redactor.value(request.tools)
         model, arguments = redactor.text(request.model), redactor.value(request.arguments)
         return replace(request, model=model, messages=self._clean, tools=self._clean_tools, arguments=arguments)
-
-
-def _summary(result: Mapping[str, Any]) -> dict:
-    summary = {key: result[key] for key in SUMMARY_KEYS if key in result}
-    lost = result.get("lost_turn") or {}
-    names = [diagnostic["name"] for diagnostic in result.get("diagnostics", ())]
-    return {**summary, "lost_turn": lost.get("reason"), "diagnostics": names}
 
 
 def _without_result(found: reader.Records, data: bytes, path: Path) -> reader.Records:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,9 @@ from replaykit import canonical
 from replaykit.cassette import SCHEMA
 from replaykit.errors import EvidenceError, SchemaTooNew, UsageError
 from replaykit.store import lines, reader
+
+
+ROOT = Path(__file__).parent.parent.parent
 
 
 def chained(records: list[dict], schema: str = SCHEMA) -> bytes:
@@ -237,3 +241,20 @@ def test_references_that_would_unfold_without_end_are_refused(record):
     note = {"kind": "note", "note": {"all": [{"$": base + 1}] * 2000}, "new": ["x" * 2000, *rows]}
     records.insert(records.index(state), note)
     assert "unfolds to more than" in refusal(path, chained(records)).reason
+
+
+@pytest.mark.parametrize(
+    ("part", "member", "value", "words"),
+    [
+        ("summary", "reward", 0.5, "its summary is not that of the result"),
+        ("summary", "termination", "max_steps", "its summary is not that of the result"),
+        ("fields", "usage", {}, "its usage is not what the replies add up to"),
+        ("fields", "policy_counts", {"transferred": True}, "its policy counts are not those of the final policy state"),
+    ],
+)
+def test_a_footer_that_says_another_thing_than_the_records_is_found(tmp_path, part, member, value, words):
+    path = next(ROOT.glob("cassettes/retail/2-reference-*.jsonl"))
+    records = [json.loads(line) for line in path.read_bytes().splitlines()]
+    assert reader.parse(chained(records)).result is not None
+    records[-1][part][member] = value
+    assert words in str(refusal(tmp_path / "forged.cassette.jsonl", chained(records)))
