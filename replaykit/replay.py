@@ -115,11 +115,17 @@ class Comparison:
 
     def end(self, number: int, end: dict[str, Any]) -> None:
         """A request that was not sent must not have been sent then."""
-        outcome = self._requests[number - 1].outcome
-        if isinstance(outcome, dict) and outcome.get("reason") == end["reason"]:
+        recorded = self._requests[number - 1]
+        if recorded.outcome == end:
             return
-        sentence = f"request {number} is refused now ({end['reason']}) and was answered when it was recorded"
-        self.divergences.append(Divergence("request", "", None, end, sentence, self._requests[number - 1].seat, number))
+        if isinstance(recorded.outcome, dict) and recorded.outcome.get("reason") == end["reason"]:
+            first = difference.first(recorded.outcome, end)
+            sentence = f"request {number} is refused now for another reason, first at {first.pointer}"
+            found = Divergence("request", first.pointer, first.left, first.right, sentence, recorded.seat, number)
+        else:
+            sentence = f"request {number} is refused now ({end['reason']}) and was not when it was recorded"
+            found = Divergence("request", "", None, end, sentence, recorded.seat, number)
+        self.divergences.append(found)
 
 
 LEVELS = ("seat", "wire")

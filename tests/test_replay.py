@@ -13,7 +13,7 @@ import pytest
 
 from replaykit import replay_many
 from replaykit.errors import EvidenceError
-from replaykit.replay import replay
+from replaykit.replay import Comparison, replay
 from replaykit.reports import junit, replay_report
 from replaykit.seats import SeatReply
 from replaykit.store import reader
@@ -186,3 +186,13 @@ def test_bisect_maps_the_exit_codes(recording, tmp_path):
     assert run("replay", str(path), "--bisect").returncode == 0
     path.write_bytes(path.read_bytes()[:-20])
     assert run("replay", str(path), "--bisect").returncode == 125
+
+
+def test_another_limit_of_the_budget_is_another_end(runtime, fleet, recording):
+    cassette = reader.read(recording("retail/2")[0])
+    comparison = Comparison(other_reply(cassette, 3, {"reason": "budget", "limit": "simulation"}).requests)
+    comparison.end(3, {"reason": "budget", "limit": "simulation"})
+    assert comparison.divergences == []
+    comparison.end(3, {"reason": "budget", "limit": "wall"})
+    (found,) = comparison.divergences
+    assert (found.pointer, found.recorded, found.actual) == ("/limit", "simulation", "wall")
