@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from replaykit import canonical
 from replaykit.errors import UsageError
@@ -23,6 +23,7 @@ class SeatConfig(BaseModel):
         base_url: Where; each wire's usual form.
         key_env: Name of the environment variable that holds the key; the key itself never stands in a file.
         headers, body: Extra headers and body fields, sent as they are.
+        headers_env: Extra headers whose values are secrets, by the names of the environment variables that hold them.
         dialect: The transport's own switches.
         arguments: Arguments tau2 is configured with for this seat; they stand in its native requests. The transport
             settings are frozen, so nothing but ``temperature = 0.0`` can be asked for.
@@ -35,6 +36,7 @@ class SeatConfig(BaseModel):
     base_url: str | None = None
     key_env: str | None = None
     headers: dict[str, str] = Field(default_factory=dict)
+    headers_env: dict[str, str] = Field(default_factory=dict)
     body: dict[str, Any] = Field(default_factory=dict)
     dialect: dict[str, Any] = Field(default_factory=dict)
     arguments: dict[str, Any] = Field(default_factory=lambda: {"temperature": 0.0})
@@ -46,10 +48,17 @@ class SeatConfig(BaseModel):
             raise ValueError(f"the settings {TAU3_TEXT_1.version} are frozen, so this would not be sent: leave it out")
         return arguments
 
+    @model_validator(mode="after")
+    def _each_header_once(self) -> SeatConfig:
+        names = [name.lower() for name in (*self.headers, *self.headers_env)]
+        if len(set(names)) < len(names):
+            raise ValueError("headers and headers_env name a header twice")
+        return self
+
     def identity(self) -> dict:
         """What makes this seat the same in two runs: everything but place and key."""
-        data = self.model_dump(exclude={"base_url", "key_env", "headers"})
-        return data | {"headers": sorted(name.lower() for name in self.headers)}
+        data = self.model_dump(exclude={"base_url", "key_env", "headers", "headers_env"})
+        return data | {"headers": sorted(name.lower() for name in (*self.headers, *self.headers_env))}
 
 
 class Arm(BaseModel):

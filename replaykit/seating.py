@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,10 +15,10 @@ from replaykit.engine.protocol import Scenario, SeatModels
 from replaykit.errors import UsageError
 from replaykit.seats import SEATS, ReplySource
 from replaykit.transports.sender import Sender
+from replaykit.transports.wire import names_secret
 
 CONTROLS = ("one-exchange", "reference")
 CONTROL_KEY = "control-key-000000"
-_CREDENTIAL = re.compile("auth|key|token|secret|cookie|signature|credential|password", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +55,14 @@ def from_arm(
         UsageError: a transport is unknown or an environment variable is not set.
     """
     keys = {seat: _key(arm.seat(seat), seat, environment) for seat in seats}
-    sources = {seat: _source(arm.seat(seat), keys[seat], sender) for seat in seats}
+    hidden = {seat: _hidden_headers(arm.seat(seat), seat, environment) for seat in seats}
+    sources = {seat: _source(arm.seat(seat), keys[seat], hidden[seat], sender) for seat in seats}
     header = arm.header() | {"controls": None, "transports": {seat: _identity(sources[seat]) for seat in seats}}
     models = SeatModels(*[(arm.seat(seat).model, dict(arm.seat(seat).arguments)) for seat in SEATS])
-    secrets = [key for key in keys.values() if key] + [s for seat in seats for s in _credentials(arm.seat(seat))]
+    secrets = [key for key in keys.values() if key]
+    for seat in seats:
+        secrets += [bare for value in hidden[seat].values() for bare in (value, value.removeprefix("Bearer "))]
+        secrets += _credentials(arm.seat(seat))
     return Seating(sources, models, header, tuple(dict.fromkeys(secrets)))
 
 
@@ -114,26 +117,35 @@ def _control_scenario(scenario: Scenario) -> identities.Scenario:
 
 
 def _key(config: SeatConfig, seat: str, environment: Mapping[str, str]) -> str | None:
-    if config.key_env is None:
-        return None
-    key = environment.get(config.key_env)
-    if not key:
-        raise UsageError(
-            f"the {seat}'s key is to come from the environment variable {config.key_env}, which is not set"
-        )
-    return key
+    return None if config.key_env is None else _variable(config.key_env, f"the {seat}'s key", environment)
+
+
+def _hidden_headers(config: SeatConfig, seat: str, environment: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: _variable(variable, f"the {seat}'s header {name}", environment)
+        for name, variable in config.headers_env.items()
+    }
+
+
+def _variable(name: str, what: str, environment: Mapping[str, str]) -> str:
+    value = environment.get(name)
+    if not value:
+        raise UsageError(f"{what} is to come from the environment variable {name}, which is not set")
+    return value
 
 
 def _credentials(config: SeatConfig) -> list[str]:
     """Values of the extra headers whose names speak of a credential: a provider may echo them."""
-    return [v.removeprefix("Bearer ") for name, v in config.headers.items() if _CREDENTIAL.search(name)]
+    return [v.removeprefix("Bearer ") for name, v in config.headers.items() if names_secret(name)]
 
 
-def _source(config: SeatConfig, key: str | None, sender: Sender) -> ReplySource:
+def _source(config: SeatConfig, key: str | None, hidden: Mapping[str, str], sender: Sender) -> ReplySource:
     factory = transports.load(config.transport)
-    options = {
-        k: v for k, v in (("headers", config.headers), ("body_fields", config.body), ("dialect", config.dialect)) if v
-    }
+    given = (("headers", config.headers | hidden), ("body_fields", config.body), ("dialect", config.dialect))
+    options = {name: value for name, value in given if value}
+    for value in hidden.values():
+        sender.secrets.keep(value)
+        sender.secrets.keep(value.removeprefix("Bearer "))
     if config.base_url is None:
         raise UsageError(f"the transport {config.transport} needs a base_url in the arm file")
     return factory(config.base_url, config.model, key, sender, **options)

@@ -261,9 +261,14 @@ class WireTransport:
     def _keep_secrets(self, sender: Sender) -> None:
         sender.secrets.keep(self._key)
         for name, value in self.extra_headers.items():
-            if any(part in name.lower() for part in _SECRET_NAMES):
+            if names_secret(name):
                 sender.secrets.keep(value)
                 sender.secrets.keep(value.removeprefix("Bearer "))
+
+
+def names_secret(name: str) -> bool:
+    """Whether a header or query member is by its name one that holds a credential."""
+    return any(part in name.lower() for part in _SECRET_NAMES)
 
 
 def check_base_url(text: str) -> str:
@@ -278,7 +283,7 @@ def check_base_url(text: str) -> str:
     if "@" in parts.netloc:
         raise UsageError("the base URL holds a user name or password; give the key by its environment variable instead")
     for name, _ in parse_qsl(parts.query, keep_blank_values=True):
-        if any(part in name.lower() for part in _SECRET_NAMES):
+        if names_secret(name):
             raise UsageError(
                 f"the base URL holds the credential {name!r}; give the key by its environment variable instead"
             )
