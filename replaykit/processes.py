@@ -66,16 +66,20 @@ class _Shift:
         self._losses: Counter[int] = Counter()
         self._workers: dict[Connection, Any] = {}
         self._held: dict[Connection, int] = {}
-        self._context = multiprocessing.get_context(_method())
+        self._beginning: set[Connection] = set()
+        self._ending: set[Connection] = set()
+        self._false_starts = 0
 
     def call_in(self) -> None:
         """Start one more worker."""
-        ours, theirs = self._context.Pipe()
-        copied = (*self._workers, ours) if self._context.get_start_method() == "fork" else ()
-        process = self._context.Process(target=_serve, args=(theirs, self._job, copied), daemon=True)
+        context = multiprocessing.get_context(_method())  # threads may have been started since the last one
+        ours, theirs = context.Pipe()
+        copied = (*self._workers, ours) if context.get_start_method() == "fork" else ()
+        process = context.Process(target=_serve, args=(theirs, self._job, copied), daemon=True)
         process.start()
         theirs.close()
         self._workers[ours] = process
+        self._beginning.add(ours)
 
     def results(self) -> Iterator[tuple[int, Any]]:
         """See `each`."""
@@ -100,6 +104,7 @@ class _Shift:
             raise value
         if word == "done":
             yield self._held.pop(pipe), value
+        self._beginning.discard(pipe)
         if word == "ended":
             self._dismiss(pipe)
         elif self._waiting:
@@ -107,18 +112,30 @@ class _Shift:
             with suppress(ConnectionError):  # lost meanwhile: its pipe says so at the next look
                 pipe.send((self._items[position],))
         else:
-            pipe.send(None)
+            self._ending.add(pipe)
+            with suppress(ConnectionError):
+                pipe.send(None)
 
     def _lost(self, pipe: Any) -> Iterator[tuple[int, Any]]:
         self._dismiss(pipe)
-        if pipe not in self._held:
-            raise InternalError("a worker process ended without an item in its hands")
+        if pipe in self._ending:
+            raise InternalError("a worker process was lost in its last check, so what it did is not proven: run again")
+        if pipe in self._beginning:
+            self._start_again()
+            return
         position = self._held.pop(pipe)
         self._losses[position] += 1
         if self._losses[position] < _TRIES:
             self._waiting.append(position)
         else:
             yield position, Lost("the worker process was lost over it twice: killed, or out of memory")
+        if self._waiting:
+            self.call_in()
+
+    def _start_again(self) -> None:
+        self._false_starts += 1
+        if self._false_starts >= _TRIES:
+            raise InternalError("worker processes are lost before they begin: killed, or out of memory; use -j 1")
         if self._waiting:
             self.call_in()
 
