@@ -10,8 +10,9 @@ import ipaddress
 import socket
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import httpcore
@@ -58,6 +59,7 @@ class DeadlineStream(httpcore.NetworkStream):
         self._inner, self._backend, self._born_s = inner, backend, born_s
         self._retired = False
         self.received: list[bytes] = []
+        backend.track(self)
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Read what is there, waiting no longer than the deadline."""
@@ -92,6 +94,12 @@ class DeadlineStream(httpcore.NetworkStream):
         """Close the socket."""
         self._inner.close()
 
+    def shut(self) -> None:
+        """End both directions, so that a thread that waits on the socket waits no longer."""
+        sock = self._inner.get_extra_info("socket")
+        with suppress(OSError):  # closed already
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)  # past TLS, whose own shutdown is not for other threads
+
     def retire(self) -> None:
         """Let no further request use this connection."""
         self._retired = True
@@ -109,7 +117,23 @@ class DeadlineBackend(httpcore.NetworkBackend):
     def __init__(self, max_age_s: float = MAX_CONNECTION_AGE_S, clock: Callable[[], float] = time.monotonic) -> None:
         self._sockets = httpcore.SyncBackend()
         self._current = threading.local()
+        self._streams: weakref.WeakSet[DeadlineStream] = weakref.WeakSet()
+        self._lock, self._is_shut = threading.Lock(), False
         self.max_age_s, self.clock = max_age_s, clock
+
+    def track(self, stream: DeadlineStream) -> None:
+        """Know a connection, so that `shut_all` ends it."""
+        with self._lock:
+            self._streams.add(stream)
+            if self._is_shut:
+                stream.shut()
+
+    def shut_all(self) -> None:
+        """End all connections, those in use by other threads and those still to come too."""
+        with self._lock:
+            self._is_shut = True
+            for stream in self._streams:
+                stream.shut()
 
     @contextmanager
     def until(self, deadline: Deadline) -> Iterator[None]:

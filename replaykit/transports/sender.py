@@ -172,7 +172,8 @@ class Sender:
         return reply
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections; a thread that waits on one gets a failure now, not at its deadline."""
+        self._backend.shut_all()
         self._transport.close()
         for logger in self._logged:
             logger.removeFilter(self._redact_log)

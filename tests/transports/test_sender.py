@@ -383,3 +383,26 @@ def test_a_deadline_in_one_thread_leaves_the_others_alone(sender):
             time.sleep(0.08)
         thread.join()
     assert outcome == ["deadline"]
+
+
+def test_closing_ends_the_waiting_of_other_threads_at_once(exchanges):
+    failures: list[SeatFailure] = []
+
+    def wait(sender: Sender, url: str) -> None:
+        try:
+            sender.post(url, {}, b"{}", None, exchanges.append, deadline_s=30)
+        except SeatFailure as failure:
+            failures.append(failure)
+
+    with Loopback([silence(8)]) as server:
+        sender = Sender()
+        threads = [threading.Thread(target=wait, args=(sender, server.url)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        while len(server.seen) < 3:
+            time.sleep(0.01)
+        began = time.monotonic()
+        sender.close()
+        for thread in threads:
+            thread.join(10)
+        assert time.monotonic() - began < 4 and {f.kind for f in failures} == {"unreachable"} and len(failures) == 3
