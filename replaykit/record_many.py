@@ -44,6 +44,10 @@ class Plan:
     zstd: bool
     jobs: int
 
+    def begun(self, arm_name: str) -> list[Path]:
+        """Cassettes of the plan's episodes that are there."""
+        return [path for panel, seed in self.episodes if (path := self.path(panel, arm_name, seed)).exists()]
+
     @cached_property
     def episodes(self) -> list[tuple[Panel, int]]:
         """Panel and case seed of each episode, in fleet order."""
@@ -139,11 +143,20 @@ def read_arm(path: Path) -> arm.Arm:
     return arm.parse(data, path.stem, str(path))
 
 
-def run(plan: Plan, controls: str | None, arm_path: Path | None, watch: Any) -> list[Outcome]:
+def run(
+    plan: Plan,
+    controls: str | None,
+    arm_path: Path | None,
+    watch: Any,
+    done: Callable[[Outcome], None] = lambda outcome: None,
+) -> list[Outcome]:
     """Record every episode of a plan.
 
     As many episodes are in flight as the plan has jobs, and no other is begun. A journal that writes slowly holds up
     its own episode, which asks nothing more until its record is written.
+
+    Args:
+        done: Given each episode's outcome as it ends, since a run may not come to its own end.
 
     Raises:
         UsageError: a cassette exists already; nothing is recorded then.
@@ -156,19 +169,25 @@ def run(plan: Plan, controls: str | None, arm_path: Path | None, watch: Any) -> 
         work = [
             partial(_episode, plan, runtime, panel, seed, seats, watch, interruption) for panel, seed in plan.episodes
         ]
-        return _in_threads(work, plan.jobs, interruption)
+        return _in_threads(work, plan.jobs, interruption, done)
 
 
-def _in_threads(work: Sequence[Callable[[], Outcome]], jobs: int, interruption: threading.Event) -> list[Outcome]:
+def _in_threads(
+    work: Sequence[Callable[[], Any]],
+    jobs: int,
+    interruption: threading.Event,
+    tell: Callable[[Any], None] = lambda result: None,
+) -> list[Any]:
     """Results in the order of the work; the first error interrupts all that runs."""
     pool = ThreadPoolExecutor(jobs, thread_name_prefix="episode")
     waiting, flying = iter(enumerate(work)), {}
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, Any] = {}
     try:
         while len(outcomes) < len(work):
             flying |= {pool.submit(one): position for position, one in itertools.islice(waiting, jobs - len(flying))}
             for done in futures.wait(flying, return_when=futures.FIRST_COMPLETED).done:
                 outcomes[flying.pop(done)] = done.result()
+                tell(done.result())
     except BaseException:
         interruption.set()
         pool.shutdown(wait=False, cancel_futures=True)
@@ -184,6 +203,7 @@ def run_on(
     arm_path: Path | None,
     watch: Any,
     tell: Callable[[str], None] = print,
+    done: Callable[[Outcome], None] = lambda outcome: None,
 ) -> list[Outcome]:
     """Record every episode of a plan on a cluster (see `cluster.each`), into a folder that all its workers share.
 
@@ -207,6 +227,7 @@ def run_on(
             failed.append(f"{pieces[position].name}: {result.sentence}")
         else:
             outcomes[position] = replace(result, path=plan.out / result.path.relative_to(out))
+            done(outcomes[position])
         watch.step(errors=isinstance(result, cluster.Failed) or result.trouble is not None)
     failed += [
         f"{o.path} is not to be seen here: give an --out that all workers share"

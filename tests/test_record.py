@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from replaykit import arm, record, record_many, resume, seating
+from replaykit.cli import app
 from replaykit.controls import identities
 from replaykit.controls.server import ControlProvider
 from replaykit.errors import UsageError
@@ -223,6 +224,57 @@ def test_an_interrupted_run_leaves_cassettes_that_can_be_resumed(runtime, fleet,
     for cassette in cassettes:
         resume.resume(cassette.path, fleet)
         assert one(cassette.path, fleet).report.status == "equal"
+
+
+def test_a_run_that_breaks_off_has_said_what_is_finished(runtime, fleet, tmp_path):
+    done, plan = [], record_many.Plan(fleet, ("airline/0", "retail/2"), (300,), tmp_path, False, 1)
+    with pytest.raises(KeyboardInterrupt):
+        record_many.run(plan, "one-exchange", None, Broken(at=5), done.append)
+    wait_for_threads("episode")
+    assert [o.panel for o in done] == ["airline/0"] and reader.read(done[0].path).result is not None
+
+
+def test_a_full_disk_names_what_was_recorded_before(fleet, tmp_path, monkeypatch, capsys):
+    create = Journal.create
+
+    def full(path, *arguments, **named):
+        if "retail" in str(path):
+            raise OSError(28, "No space left on device", str(path))
+        return create(path, *arguments, **named)
+
+    monkeypatch.setattr(Journal, "create", full)
+    code = app.run(["record", "airline/0", "retail/2", "--controls", "one-exchange", "--out", str(tmp_path / "out")])
+    said = capsys.readouterr()
+    assert code == 3 and said.out == "" and "No space left on device" in said.err
+    assert "1 of 2 episodes were recorded" in said.err and "airline/0    user_stop" in said.err
+    assert f"'replaykit list {tmp_path / 'out'}' shows" in said.err
+
+
+def test_a_header_from_the_environment_is_sent_and_kept_like_a_key(runtime, fleet, tmp_path):
+    with ControlProvider() as provider:
+        provider.add_case("hidden", identities.one_exchange())
+        seats = {
+            s: {"model": "m", "headers_env": {"x-gateway": "GATEWAY"}, "base_url": provider.base_url("hidden", s)} for s in SEATS
+        }
+        mine = arm.parse({"name": "hidden", **seats}, "hidden", "test")
+        with Sender() as sender:
+            seated = seating.from_arm(mine, sender, {"GATEWAY": "Bearer gw-4711-0815-x"})
+            play(runtime, fleet, "airline/0", seated, tmp_path / "a.cassette.jsonl")
+        assert all(b"x-gateway: Bearer gw-4711-0815-x\r\n" in e.request for e in provider.journal)
+    assert b"gw-4711" not in (tmp_path / "a.cassette.jsonl").read_bytes()
+    assert mine.learner.identity()["headers"] == ["x-gateway"] and "headers_env" not in mine.learner.identity()
+
+
+def test_a_header_variable_that_is_not_set_is_named():
+    seats = {s: {"model": "m", "base_url": "http://127.0.0.1:9/v1", "headers_env": {"x-gateway": "NO_SUCH"}} for s in SEATS}
+    with Sender() as sender, pytest.raises(UsageError, match="the learner's header x-gateway .* NO_SUCH, which is not set"):
+        seating.from_arm(arm.parse(seats, "a", "test"), sender, {})
+
+
+def test_a_header_is_named_once():
+    twice = {"model": "m", "headers": {"X-A": "1"}, "headers_env": {"x-a": "V"}}
+    with pytest.raises(UsageError, match="name a header twice"):
+        arm.parse(dict.fromkeys(SEATS, twice), "a", "test")
 
 
 def wait_for_threads(prefix: str) -> None:

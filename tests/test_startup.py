@@ -22,13 +22,14 @@ def test_help_imports_click_and_nothing_heavy():
     assert modules_after("--help") & set(HEAVY) == set()
 
 
-@pytest.mark.parametrize("command", ["record", "replay", "fleet", "doctor"])
+@pytest.mark.parametrize("command", ["record", "replay", "list", "fleet", "doctor"])
 def test_help_of_a_command_imports_no_engine_and_no_http(command):
     assert modules_after(command, "--help") & {"tau2", "httpx", "vcr", "deepdiff"} == set()
 
 
-def test_showing_the_fleet_never_imports_tau2():
-    assert "tau2" not in modules_after("fleet", "show", "airline/0")
+@pytest.mark.parametrize("arguments", [("fleet", "show", "airline/0"), ("list", "cassettes")], ids=" ".join)
+def test_showing_what_is_there_never_imports_the_engine(arguments):
+    assert modules_after(*arguments) & {"tau2", "replaykit.engine.tau2_engine"} == set()
 
 
 def test_version_imports_not_even_click():

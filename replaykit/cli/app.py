@@ -21,6 +21,7 @@ COMMANDS = {
     "replay": ("replaykit.cli.replay", "Replay cassettes offline and compare everything."),
     "diff": ("replaykit.cli.diff", "Say what differs between two runs, and what of it is a cause."),
     "fork": ("replaykit.cli.fork", "Play a recording up to a request and go live from there."),
+    "list": ("replaykit.cli.list_", "List cassettes: panel, arm, how it ended, reward."),
     "show": ("replaykit.cli.show", "Print a cassette as a conversation."),
     "view": ("replaykit.cli.view", "Look at episodes in a browser, or write them as one HTML file."),
     "score": ("replaykit.cli.score", "Score cassettes, panel by panel and arm by arm."),

@@ -82,12 +82,29 @@ def command(
         raise click.UsageError("name the seats with either --arm FILE.toml or --controls one-exchange|reference")
     out = out or Path("recordings") / time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     plan = record_many.Plan(load_fleet(fleet_path), panels, case_seeds or (300,), out, zstd, jobs)
-    with Progress("episodes", len(plan.episodes)) as progress:
-        if address is None:
-            outcomes = record_many.run(plan, controls, arm_path, progress)
-        else:
-            outcomes = record_many.run_on(address, plan, controls, arm_path, progress, tell)
+    finished: list = []
+    try:
+        with Progress("episodes", len(plan.episodes)) as progress:
+            if address is None:
+                outcomes = record_many.run(plan, controls, arm_path, progress, finished.append)
+            else:
+                outcomes = record_many.run_on(address, plan, controls, arm_path, progress, tell, finished.append)
+    except BaseException:
+        _say_what_is_there(finished, len(plan.episodes), out)
+        raise
     return _report(outcomes, as_json, out)
+
+
+def _say_what_is_there(finished: list, planned: int, out: Path) -> None:
+    """What a run that did not come to its end leaves behind."""
+    from replaykit.store import reader
+
+    if not finished and not reader.find([out]):
+        return
+    tell(f"{len(finished)} of {planned} episodes were recorded")
+    for outcome in finished:
+        click.echo(outcome.line(), err=True)
+    tell(f"'replaykit list {out}' shows what else was begun, 'replaykit resume CASSETTE' continues it")
 
 
 def _report(outcomes: list, as_json: bool, out: Path) -> int:

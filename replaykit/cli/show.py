@@ -95,7 +95,7 @@ def _folder(path: Path) -> Exception:
 
     found = reader.find([path])
     example = f", for example {found[0]}" if found else ""
-    return UsageError(f"{path} is a folder: name one cassette{example}, or use 'replaykit view {path}' to see all")
+    return UsageError(f"{path} is a folder: name one cassette{example}, or see all with 'replaykit list {path}' or 'replaykit view {path}'")
 
 
 def _check(numbers: Any, count: int) -> None:
