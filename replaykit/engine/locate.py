@@ -89,9 +89,19 @@ def _from_checkout(root: Path) -> Found:
         )
     _check_python()
     data = Path(os.environ.get(pins.DATA_VARIABLE) or root / "data") / "tau2"
-    return Found(
-        "pinned", pins.DISTRIBUTION, _checkout_version(root), package, package.parent, data, _git_revision(root)
-    )
+    version, revision = _checkout_version(root), _git_revision(root)
+    notes = _notes(version, revision)
+    return Found("pinned", pins.DISTRIBUTION, version, package, package.parent, data, revision, notes)
+
+
+def _notes(version: str, revision: str) -> tuple[str, ...]:
+    """What to know of an upstream tau2 that is not the pinned one; its data files are held to the pins anyway."""
+    notes = []
+    if version != pins.VERSION:
+        notes.append(f"tau2 {version} is not the version facts and fleet were made with, {pins.VERSION}")
+    if revision not in ("unknown", pins.REVISION):
+        notes.append(f"revision {revision[:12]} is not the one facts and fleet were made with, {pins.REVISION[:12]}")
+    return tuple(notes)
 
 
 def _packaged(dist: metadata.Distribution) -> Found:
@@ -115,7 +125,9 @@ def _upstream(dist: metadata.Distribution) -> Found:
     _check_python()
     override = os.environ.get(pins.DATA_VARIABLE)
     data = (Path(override) if override else package.parent.parent / "data") / "tau2"
-    return Found("pinned", pins.DISTRIBUTION, dist.version, package, None, data, _installed_revision(dist, package))
+    revision = _installed_revision(dist, package)
+    notes = _notes(dist.version, revision)
+    return Found("pinned", pins.DISTRIBUTION, dist.version, package, None, data, revision, notes)
 
 
 def _check_python() -> None:

@@ -35,9 +35,14 @@ _MODULES = {
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """tau2's modules by the short names of `_MODULES`."""
+    """tau2's modules by the short names of `_MODULES`.
+
+    Attributes:
+        sources: The source file of every tau2 module that was imported, by the module's name.
+    """
 
     modules: dict[str, ModuleType]
+    sources: dict[str, str]
 
     def __getattr__(self, name: str) -> ModuleType:
         try:
@@ -51,7 +56,8 @@ def load(found: Found) -> Native:
     bare = (("tau2", str(found.package_path)),) if found.kind == "pinned" else ()
     with _on_path(found.import_path):
         modules = slim.import_modules(tuple(_MODULES.values()), bare)
-    return Native({short: modules[name] for short, name in _MODULES.items()})
+    sources = {name: file for name, module in modules.items() if (file := getattr(module, "__file__", None))}
+    return Native({short: modules[name] for short, name in _MODULES.items()}, sources)
 
 
 @contextmanager

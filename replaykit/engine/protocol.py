@@ -17,7 +17,7 @@ class EngineIdentity:
     Attributes:
         kind: ``pinned`` or ``embedded``.
         distribution, version, revision: As installed; ``unknown`` where it cannot be told.
-        source_digest: Over the sources of the tau2 modules that an episode is played with (see `native`).
+        source_digest: Over the source of every tau2 module that an episode imports.
         data_digests: Data file name -> SHA-256.
         corrections: Names of the corrections that are active.
         python: ``3.11`` and the like: Python's own error texts enter learner requests.

@@ -110,13 +110,14 @@ def import_modules(names: tuple[str, ...], bare_packages: tuple[tuple[str, str],
             pulls in a runner nobody needs here) does not run. A package that is already imported is left alone.
 
     Returns:
-        Module by name.
+        By name these modules, and those of tau2 that they import.
 
     Raises:
         ImportError: as Python raises it.
     """
-    with _LOCK, quiet(), _environment(), _stand_ins(), _private(), _bare(bare_packages):
-        return {name: importlib.import_module(name) for name in names}
+    with _LOCK, quiet(), _environment(), _stand_ins(), _private() as taken, _bare(bare_packages):
+        named = {name: importlib.import_module(name) for name in names}
+    return taken | named
 
 
 @contextmanager
@@ -135,13 +136,17 @@ def _stand_ins() -> Iterator[None]:
 
 
 @contextmanager
-def _private() -> Iterator[None]:
-    """Import tau2 anew and take it out of ``sys.modules`` again: others who import it have it with its libraries."""
-    theirs = _taken_out()
+def _private() -> Iterator[dict[str, ModuleType]]:
+    """Import tau2 anew and take it out of ``sys.modules`` again: others who import it have it with its libraries.
+
+    Yields:
+        What will hold the modules that were taken out.
+    """
+    theirs, ours = _taken_out(), {}
     try:
-        yield
+        yield ours
     finally:
-        _taken_out()
+        ours |= _taken_out()
         sys.modules.update(theirs)
 
 

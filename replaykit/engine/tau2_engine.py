@@ -177,11 +177,11 @@ class Tau2Engine:
         )
 
     def _source_digest(self) -> str:
-        """Over the files of the tau2 modules that `native` names, by short name; not over what those import."""
+        """Over the file of every tau2 module that an episode imports, by name."""
         digest = hashlib.sha256()
-        for short, module in sorted(self._native.modules.items()):
-            with open(module.__file__, "rb") as file:
-                digest.update(f"{short}:{hashlib.sha256(file.read()).hexdigest()}\n".encode())
+        for name, place in sorted(self._native.sources.items()):
+            with open(place, "rb") as file:
+                digest.update(f"{name}:{hashlib.sha256(file.read()).hexdigest()}\n".encode())
         return digest.hexdigest()
 
     def reference_outcome(self, domain: str, scenario_id: str) -> tuple[str, list[dict]]:

@@ -117,3 +117,17 @@ def test_a_hosts_own_tau2_and_its_log_are_left_alone(monkeypatch, runtime):
     assert [line.record["message"] for line in said] == ["a line of the host"]
     assert sys.modules["tau2"] is theirs and sys.modules["loguru"].logger is logger
     assert [name for name in sys.modules if name.startswith("tau2.")] == []
+
+
+def test_the_digest_covers_every_module_of_tau2_that_an_episode_imports(runtime):
+    sources = runtime._native.sources
+    beyond = {name for name in sources if name not in {m.__name__ for m in runtime._native.modules.values()}}
+    assert {"tau2.environment.db", "tau2.utils.utils", "tau2.domains.retail.utils"} <= beyond
+    before = runtime._source_digest()
+    name, place = "tau2.utils.utils", sources["tau2.utils.utils"]
+    try:
+        sources[name] = __file__
+        assert runtime._source_digest() != before
+    finally:
+        sources[name] = place
+    assert runtime._source_digest() == before

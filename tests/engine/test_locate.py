@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from replaykit.engine import pins
+from replaykit.engine import locate, pins
 
 ROOT = Path(__file__).parent.parent.parent
 PROBE = """
@@ -82,6 +82,21 @@ def test_a_checkout_wins_and_its_revision_is_read(tmp_path):
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_text("a" * 40 + "\n")
     assert find(tmp_path, REPLAYKIT_TAU2_CHECKOUT=str(tmp_path)) == f"pinned tau2 1.0.1 {'a' * 40}"
+
+
+@pytest.mark.parametrize(
+    ("version", "revision", "noted"),
+    [
+        (pins.VERSION, pins.REVISION, ()),
+        (pins.VERSION, "unknown", ()),
+        ("1.0.2", "unknown", ("tau2 1.0.2 is not the version",)),
+        (pins.VERSION, "a" * 40, ("revision aaaaaaaaaaaa is not the one",)),
+        ("unknown", "b" * 40, ("tau2 unknown is not the version", "revision bbbbbbbbbbbb is not the one")),
+    ],
+)
+def test_an_upstream_tau2_that_is_not_the_pinned_one_is_noted(version, revision, noted):
+    notes = locate._notes(version, revision)
+    assert len(notes) == len(noted) and all(note.startswith(words) for note, words in zip(notes, noted, strict=True))
 
 
 def test_the_packages_to_install_are_those_of_the_extra():
