@@ -39,8 +39,8 @@ def check_wire(subject: Subject, wire: str | None) -> None:
     Raises:
         UsageError: the transport names none of the four wires, and no option does.
     """
-    named = wire or subject.identity().get("wire")
-    if named not in WIRES and subject.name != "litellm":
+    named = wire or subject.wire or subject.identity().get("wire")
+    if named not in WIRES:
         raise UsageError(
             f"{subject.name} speaks {named!r}, which the control provider does not: "
             f"give --wire, one of {', '.join(WIRES)}"

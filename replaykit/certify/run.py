@@ -59,7 +59,8 @@ class Order:
     @property
     def profile(self) -> profile.Profile:
         """The profile."""
-        return profile.of_subject(self.subject.identity(), self.mode, self.wire, self.subject.base_url is not None)
+        wire = self.wire or self.subject.wire
+        return profile.of_subject(self.subject.identity(), self.mode, wire, self.subject.base_url is not None)
 
 
 class Watch:

@@ -79,6 +79,7 @@ class Subject:
         layer: The seat layer.
         base_url: Address of a gateway between the transport and the control provider, or None.
         model_prefix: Put before model names for libraries that demand it.
+        wire: The wire it speaks with that prefix, or None: as its identity says.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Subject:
     layer: Layer = field(default_factory=Layer)
     base_url: str | None = None
     model_prefix: str = ""
+    wire: str | None = None
 
     def source(self, base_url: str, key: str | None, sender: Any) -> ReplySource:
         """The transport at an address; model names come from the requests."""
@@ -131,6 +133,7 @@ def load(name: str, options: Mapping[str, Any], base_url: str | None = None) -> 
         dict(options),
         base_url=base_url,
         model_prefix="openai/" if name == "litellm" else "",
+        wire="openai-chat" if name == "litellm" else None,
     )
     try:
         subject.identity()

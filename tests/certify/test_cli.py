@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from replaykit.certify import inputs, subject
 from replaykit.cli import app
 from replaykit.cli.certify import command
 
-from .conftest import Certified
+from .conftest import Certified, order
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -105,3 +106,14 @@ def test_the_group_loads_nothing_heavy() -> None:
         "assert not {'httpx', 'pydantic', 'vcr', 'rich', 'deepdiff', 'tau2'} & set(sys.modules), sys.modules.keys()"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_litellm_is_certified_on_the_wire_that_its_prefix_names() -> None:
+    pytest.importorskip("litellm", reason="the extra 'litellm' is not installed")
+    named = subject.load("litellm", {})
+    inputs.check_wire(named, None)
+    assert (named.model_prefix, order(named).profile.wire, order(named, wire="openai-responses").profile.wire) == (
+        "openai/",
+        "openai-chat",
+        "openai-responses",
+    )
