@@ -89,8 +89,9 @@ class Gateway:
         """
         self._record.request(request)
         self._debit(request)
-        self._check_names(request)
-        reply = self._answer(request, self._normalise(request))
+        known = self._known(request)
+        self._check_names(request, known)
+        reply = self._answer(request, self._normalise(request, known))
         lost, oddities = turn_rules.judge_reply(request, reply, self._settings)
         self.diagnostics += oddities
         if lost is not None:
@@ -107,9 +108,18 @@ class Gateway:
         self._record.end(request.number, {"reason": "budget", "limit": spent.limit})
         raise TurnLost(turn_rules.spent(request, spent.limit)) from spent
 
-    def _check_names(self, request: SeatRequest) -> None:
+    def _known(self, request: SeatRequest) -> int:
+        """How many messages at the start were checked and normalised before.
+
+        tau2's history is a growing list of the same dictionaries, and what is asked of a seat shares none of them.
+        """
+        native, _ = self._normal.get(request.seat, ([], []))
+        is_prefix = len(native) <= len(request.messages) and all(map(is_, native, request.messages))
+        return len(native) if is_prefix else 0
+
+    def _check_names(self, request: SeatRequest, known: int) -> None:
         try:
-            check_tool_names(request.messages)
+            check_tool_names(request.messages, known)
         except ToolNameMismatch as mismatch:
             detail = {"pointer": mismatch.pointer, "outer": mismatch.outer, "inner": mismatch.inner}
             self._record.end(request.number, {"reason": "tool_name_mismatch", **detail})
@@ -118,7 +128,7 @@ class Gateway:
                 LostTurn(request.seat, request.number, "tool_name_mismatch", "unexpected_error", str(mismatch))
             ) from mismatch
 
-    def _normalise(self, request: SeatRequest) -> TransportRequest:
+    def _normalise(self, request: SeatRequest, known: int) -> TransportRequest:
         settings = {
             "temperature": self._settings.temperature,
             "top_p": self._settings.top_p,
@@ -131,7 +141,7 @@ class Gateway:
             seat=request.seat,
             number=request.number,
             model=request.model,
-            messages=self._normal_messages(request),
+            messages=self._normal_messages(request, known),
             tools=self._own_tools(request),
             tool_choice=request.tool_choice,
             settings=settings,
@@ -139,12 +149,10 @@ class Gateway:
             side=self._side.setdefault(request.seat, {}),
         )
 
-    def _normal_messages(self, request: SeatRequest) -> list[dict]:
-        """Each message once: tau2's history is a growing list of the same dictionaries."""
-        native, normal = self._normal.get(request.seat, ([], []))
-        if len(native) > len(request.messages) or not all(map(is_, native, request.messages)):
-            native, normal = [], []
-        normal = normal + [_own(m) for m in request.messages[len(native) :]]
+    def _normal_messages(self, request: SeatRequest, known: int) -> list[dict]:
+        """Each message once."""
+        _, normal = self._normal.get(request.seat, ([], []))
+        normal = normal[:known] + [_own(m) for m in request.messages[known:]]
         self._normal[request.seat] = list(request.messages), normal
         return normal.copy()
 
@@ -202,7 +210,9 @@ def guarded(source: ReplySource, request: TransportRequest, on_exchange: Callabl
     try:
         reply = source.ask(request, keep)
     except (ReplaykitError, BudgetSpent, NotRecorded) as error:
-        raise trouble[0] if trouble else error
+        if trouble:
+            raise trouble[0] from error
+        raise
     except Exception as error:
         if trouble:
             raise trouble[0] from None

@@ -115,6 +115,15 @@ class Shared:
         self._room = UNFOLDED_LIMIT
         return self._unfold(packed, lookup or self._any)
 
+    def behind(self, targets: list) -> list[Any]:
+        """The values behind references.
+
+        Raises:
+            ValueError: as in `unfold`.
+        """
+        self._room = UNFOLDED_LIMIT
+        return [self._reference(target, self._any) for target in targets]
+
     def _unfold(self, packed: Any, lookup: Callable[[int], Any]) -> Any:
         kind, unfold = type(packed), self._unfold
         if kind is dict:
@@ -213,7 +222,7 @@ class Documents:
         kept = grown[0]
         if type(kept) is not int or not 0 <= kept <= len(base):
             raise ValueError(f"a list keeps {kept!r} of {len(base)} items")
-        return base[:kept] + self._shared.unfold([{_REF: number} for number in grown[1:]])
+        return base[:kept] + self._shared.behind(grown[1:])
 
 
 def _steps(pointer: str) -> list[str]:

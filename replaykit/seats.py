@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Protocol
 
 from replaykit import canonical
@@ -153,9 +154,9 @@ class SeatReply:
         Raises:
             TypeError: one has another.
         """
-        for name, kinds in _REPLY_KINDS.items():
-            if not isinstance(getattr(self, name), kinds):
-                raise TypeError(f"a reply's {name} is a {type(getattr(self, name)).__name__}")
+        if not all(map(isinstance, _MEMBERS(self), _REPLY_KINDS.values())):
+            name = next(n for n, kinds in _REPLY_KINDS.items() if not isinstance(getattr(self, n), kinds))
+            raise TypeError(f"a reply's {name} is a {type(getattr(self, name)).__name__}")
         if not all(isinstance(call, ReplyCall) for call in self.tool_calls):
             raise TypeError("a reply's tool_calls are no ReplyCall")
 
@@ -168,6 +169,7 @@ _REPLY_KINDS: dict[str, tuple[type, ...]] = {
     "cost": (int, float, type(None)),
     "side": (dict,),
 }
+_MEMBERS = attrgetter(*_REPLY_KINDS)
 
 
 FAILURE_KINDS = (
@@ -274,13 +276,16 @@ class ReplySource(Protocol):
         """
 
 
-def check_tool_names(messages: Sequence[dict]) -> None:
+def check_tool_names(messages: Sequence[dict], start: int = 0) -> None:
     """Check that the two names of each native assistant tool call agree. Runs before any normalisation.
+
+    Args:
+        start: Messages before this position were checked already.
 
     Raises:
         ToolNameMismatch: with the JSON pointer of the first call whose names disagree.
     """
-    for i, message in enumerate(messages):
+    for i, message in enumerate(messages[start:], start):
         for j, call in enumerate(message.get("tool_calls") or ()):
             inner = (call.get("function") or {}).get("name")
             outer = call.get("name", inner)

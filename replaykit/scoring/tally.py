@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from replaykit.scoring.trial import SeatUse, seat_use
+from replaykit.scoring.trial import SeatUse, reported
 from replaykit.seats import SEATS, SeatFailure, SeatReply
 
 COUNTS = ("requests", "replies", "failures", "maybe_charged", "tokens_not_reported", "cost_not_reported")
@@ -58,21 +58,22 @@ class Tally:
     def reply(self, seat: str, reply: SeatReply) -> None:
         """Count one reply."""
         self.seats[seat]["replies"] += 1
-        self._add(seat, seat_use([(reply.usage, reply.cost)]))
+        self._add(seat, *reported(reply.usage, reply.cost))
 
     def failure(self, seat: str, failure: SeatFailure) -> None:
         """Count one failure."""
         self.seats[seat]["failures"] += 1
         if failure.kind in _MAYBE_CHARGED:
             self.seats[seat]["maybe_charged"] += 1
-            self._add(seat, seat_use([(None, None)]))
+            self._add(seat, *reported(None, None))
 
-    def _add(self, seat: str, use: SeatUse) -> None:
+    def _add(self, seat: str, *values: float | None) -> None:
+        """Add what one answer reported: the values of `SUMS`."""
         row = self.seats[seat]
-        for key in ("tokens_not_reported", "cost_not_reported"):
-            row[key] += getattr(use, key)
-        for key in SUMS:
-            value = getattr(use, key)
+        prompt, completion, price = values
+        row["tokens_not_reported"] += prompt is None or completion is None
+        row["cost_not_reported"] += price is None
+        for key, value in zip(SUMS, values, strict=True):
             if value is not None:
                 row[key] = (row[key] or 0) + value
 

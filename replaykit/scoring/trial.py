@@ -54,10 +54,17 @@ def seat_use(replies: Iterable[tuple[Mapping[str, Any] | None, float | None]]) -
     """
     total = SeatUse()
     for usage, cost in replies:
-        prompt, completion = _tokens(usage, "prompt_tokens"), _tokens(usage, "completion_tokens")
-        price = float(cost) if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None
+        prompt, completion, price = reported(usage, cost)
         total += SeatUse(1, prompt, completion, price, int(prompt is None or completion is None), int(price is None))
     return total
+
+
+def reported(usage: Mapping[str, Any] | None, cost: Any) -> tuple[int | None, int | None, float | None]:
+    """Prompt tokens, completion tokens and US dollars of one reply; None for each that was not reported."""
+    price = float(cost) if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None
+    if usage is None:
+        return None, None, price
+    return _tokens(usage, "prompt_tokens"), _tokens(usage, "completion_tokens"), price
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,9 @@ _SHAPES: dict[str, dict[str, type | tuple[type, ...]]] = {
 }
 
 
+_MISSING = object()
+
+
 class Assembly:
     """Takes the records of one cassette in file order."""
 
@@ -106,10 +109,13 @@ class Assembly:
         if shape is None:
             raise ValueError("no such kind of record in this schema")
         for member, kind in shape.items():
-            if member not in record:
+            value = record.get(member, _MISSING)
+            if type(value) is kind:
+                continue
+            if value is _MISSING:
                 raise ValueError(f"it lacks {member}")
-            if not isinstance(record[member], kind) or (kind is int and isinstance(record[member], bool)):
-                raise ValueError(f"its {member} is a {type(record[member]).__name__}")
+            if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+                raise ValueError(f"its {member} is a {type(value).__name__}")
         if not isinstance(record.get("new", []), list):
             raise ValueError("its new shared values are no list")
 

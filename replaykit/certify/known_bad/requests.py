@@ -90,7 +90,7 @@ class UndeclaredRewrite(OpenAIChat):
 class CollapsingGateway(Gateway):
     """Takes the outer name for the inner one instead of comparing them."""
 
-    def _check_names(self, request: Any) -> None:
+    def _check_names(self, request: Any, known: int) -> None:
         for message in request.messages:
             for call in message.get("tool_calls") or ():
                 call["function"]["name"] = call["name"]
