@@ -39,9 +39,10 @@ class RequestDigests:
             prefix = self._seats[key] = _Prefix(*key)
         prefix.extend(request.messages)
         state = prefix.state.copy()
-        state.update(b'],"tools":' + self._encoded_tools(request) + b',"tool_choice":')
-        state.update(canonical.ordered(request.tool_choice))
-        state.update(b',"arguments":' + canonical.ordered(request.arguments) + b"}")
+        state.update(b'],"tools":')
+        state.update(self._encoded_tools(request))
+        choice, arguments = canonical.ordered(request.tool_choice), canonical.ordered(request.arguments)
+        state.update(b',"tool_choice":%s,"arguments":%s}' % (choice, arguments))
         return state.hexdigest()
 
     def _encoded_tools(self, request: SeatRequest) -> bytes:
