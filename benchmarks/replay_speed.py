@@ -47,8 +47,9 @@ def measure(everything: bool) -> list[dict[str, Any]]:
 
 
 def _against_native(what: str, paths: list[Path], fleet: Any) -> dict[str, Any]:
+    rounds = max(ROUNDS, 20 // len(paths))
     read_ms, replay_ms = (
-        1000 * min(times) / len(paths) for times in zip(*(_spent_s(paths, fleet) for _ in range(ROUNDS)), strict=True)
+        1000 * min(times) / len(paths) for times in zip(*(_spent_s(paths, fleet) for _ in range(rounds)), strict=True)
     )
     row = {"what": what, "episodes": len(paths), "read_ms": read_ms, "replay_ms": replay_ms}
     peer = _episodes.native([reader.read(p) for p in paths])

@@ -325,20 +325,34 @@ def test_a_loop_that_was_forgotten_lets_go_of_its_thread(loop):
     assert not thread.is_alive()
 
 
-class Broken:
-    """A customer that breaks."""
+@pytest.fixture
+def full_disk(monkeypatch):
+    """The record of an episode cannot be kept."""
 
-    def ask(self, request, on_exchange):
-        raise ZeroDivisionError("the customer broke")
+    def request(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(record.Keeping, "request", request)
 
 
-def test_an_error_in_the_episode_is_raised_where_the_driver_waits(named, fleet, runtime):
-    seats = replace(named, sources=dict.fromkeys(SEATS, Broken()))
-    with AgentLoop("airline/0", seats, fleet=fleet, engine=runtime) as driven:
-        with pytest.raises(ZeroDivisionError, match="the customer broke"):
+def test_an_error_in_the_episode_is_raised_where_the_driver_waits(loop, full_disk):
+    with loop() as driven:
+        with pytest.raises(OSError, match="No space left"):
             driven.start()
         with pytest.raises(UsageError, match="not asked anything"):
             driven.reply(HELLO)
+
+
+def test_a_customer_whose_code_breaks_ends_the_episode(named, fleet, runtime):
+    class Broken:
+        def ask(self, request, on_exchange):
+            raise ZeroDivisionError("the customer broke")
+
+    seats = replace(named, sources=dict.fromkeys(SEATS, Broken()))
+    with AgentLoop("airline/0", seats, fleet=fleet, engine=runtime) as driven:
+        done = driven.start()
+    assert (done.result.termination, done.result.reward) == ("infrastructure_error", None)
+    assert done.result.lost_turn.detail == "the transport raised ZeroDivisionError: the customer broke"
 
 
 def test_a_cassette_that_exists_is_not_overwritten(loop, tmp_path):
@@ -399,14 +413,12 @@ def test_a_wait_that_is_cancelled_ends_the_episode(named, fleet, runtime):
     asyncio.run(give_up())
 
 
-def test_errors_reach_coroutines(named, fleet, runtime):
-    seats = replace(named, sources=dict.fromkeys(SEATS, Broken()))
-
+def test_errors_reach_coroutines(named, fleet, runtime, full_disk):
     async def drive():
-        async with AsyncAgentLoop("airline/0", seats, fleet=fleet, engine=runtime) as driven:
+        async with AsyncAgentLoop("airline/0", named, fleet=fleet, engine=runtime) as driven:
             await driven.start()
 
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(OSError, match="No space left"):
         asyncio.run(drive())
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from replaykit.cassette import Cassette
+from replaykit.scoring.tally import Tally
 from replaykit.seats import SeatFailure, SeatReply, SeatRequest
 from replaykit.store import reader
 from replaykit.store.journal import Journal
@@ -36,7 +37,10 @@ def rewritten(cassette: Cassette, path: Path, change: Callable[[dict], None], en
         for turn, digest in cassette.states:
             journal.state(turn, digest)
         if ends:
-            journal.close({key: value for key, value in data["footer"].items() if key != "summary"})
+            fields = {key: value for key, value in data["footer"].items() if key != "summary"}
+            seats = [turn["native"]["seat"] for turn in data["turns"]]
+            outcomes = [_whole(turn["outcome"]) for turn in data["turns"]]
+            journal.close(fields | {"usage": Tally.of(zip(seats, outcomes, strict=True)).seats})
     return reader.read(path)
 
 
@@ -46,6 +50,13 @@ def _plain(outcome: object) -> dict | None:
     if isinstance(outcome, SeatFailure):
         return {"failure": outcome.to_dict()}
     return None if outcome is None else {"end": copy.deepcopy(outcome)}
+
+
+def _whole(outcome: dict | None) -> object:
+    """The opposite of `_plain`."""
+    if outcome is None or "end" in outcome:
+        return outcome and outcome["end"]
+    return SeatReply.from_dict(outcome["reply"]) if "reply" in outcome else SeatFailure.from_dict(outcome["failure"])
 
 
 def _outcome(journal: Journal, number: int, outcome: dict | None) -> None:

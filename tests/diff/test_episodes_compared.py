@@ -133,8 +133,8 @@ def test_every_part_of_a_result_is_compared(change, member, value, place):
 
 def test_tokens_and_cost_are_compared_apart_from_the_replies(change):
     def edit(data):
-        data["footer"]["usage"]["learner"]["prompt_tokens"] += 1
-        data["turns"][1]["outcome"]["reply"] |= {"id": "other", "usage": {"prompt_tokens": 1}, "cost": 0.1}
+        reply = data["turns"][1]["outcome"]["reply"]
+        reply |= {"id": "other", "usage": reply["usage"] | {"prompt_tokens": reply["usage"]["prompt_tokens"] + 1}}
 
     (finding,) = comparison.compare(*change(edit)).findings
     assert (finding.section, finding.pointer) == ("usage", "/learner/prompt_tokens")
