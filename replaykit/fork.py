@@ -6,11 +6,12 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from replaykit import engine, prefix, record, record_many
+from replaykit import canonical, engine, prefix, record, record_many
 from replaykit.arm import Arm
 from replaykit.cassette import SUFFIXES, Cassette, RecordedRequest
 from replaykit.errors import PrefixDiverged, UsageError
 from replaykit.fleet import Fleet
+from replaykit.prompts import Prompts
 from replaykit.resume import controls_of
 from replaykit.seats import SeatReply
 from replaykit.store import reader
@@ -26,6 +27,7 @@ def fork(
     arm: Arm | None = None,
     out: Path | None = None,
     on_request: Callable[[], None] = lambda: None,
+    prompt: str | None = None,
 ) -> record.Recorded:
     """Record a child of a cassette.
 
@@ -36,14 +38,18 @@ def fork(
         at: Number of the first request that goes live; those before it are answered from the parent.
         controls, arm: Who answers from there; by default the parent's controls.
         out: The child's file; by default beside the parent.
+        prompt: The learner's system prompt from there on; by default as in the parent at that place.
 
     Raises:
-        UsageError: no such request, or the ground is not the parent's (fleet, engine).
+        UsageError: no such request, an empty prompt, or the ground is not the parent's (fleet, engine).
         PrefixDiverged: the beginning does not play as recorded; nothing was asked.
         EvidenceError: the parent is damaged.
     """
     parent = reader.read(path)
     requests = _beginning(parent, at)
+    if prompt is not None and not prompt.strip():
+        raise UsageError("the prompt is empty: tau2 refuses a system message without text")
+    prompts = Prompts.of_header(parent.header).forked(at, prompt)
     runtime = engine.load()
     prefix.check_same_ground(parent.header, runtime, fleet.digest)
     panel, seed = fleet.panel(parent.panel), parent.header["seeds"]["case"]
@@ -53,14 +59,15 @@ def fork(
         redactor = Redactor(seated.secrets)
         target = out or child_path(path, at, seated.arm_name)
         seam = {"parent": parent.digest, "parent_name": path.name, "at": at}
-        header = record.header(runtime, fleet, panel, seated, seed) | {"fork": seam}
+        header = prompts.header(record.header(runtime, fleet, panel, seated, seed) | {"fork": seam})
         journal = stack.enter_context(Journal.create(target, header, redactor))
-        behind = prefix.PrefixRecord(requests, journal, True, {"kind": "fork", **seam})
+        noted = {"kind": "fork", **seam} | ({} if prompt is None else {"prompt": canonical.sha256(prompt.encode())})
+        behind = prefix.PrefixRecord(requests, journal, True, noted)
         book, live = prefix.ledger(requests, False), prefix.sources(requests, seated.sources)
         configured = prefix.configured(seated, parent)
         try:
             result = prefix.play_on(
-                lambda: record.play(runtime, panel, configured, behind, seed, redactor, live, book, on_request)
+                lambda: record.play(runtime, panel, configured, behind, seed, redactor, live, book, on_request, prompts)
             )
         except PrefixDiverged:
             target.unlink()  # it holds copies of the parent's records only

@@ -19,6 +19,7 @@ from replaykit.episode import Diagnostic, EpisodeResult
 from replaykit.fleet import Fleet, Panel
 from replaykit.fleet_build import trial_seed
 from replaykit.gateway import Gateway, Record, guarded
+from replaykit.prompts import NONE, Prompts
 from replaykit.scoring.tally import Tally
 from replaykit.seating import Seating
 from replaykit.seats import ReplySource, SeatFailure, SeatReply, SeatRequest, TransportRequest, WireExchange
@@ -180,12 +181,14 @@ def play(
     sources: dict[str, ReplySource] | None = None,
     ledger: Ledger | None = None,
     on_request: Callable[[], None] = lambda: None,
+    prompts: Prompts = NONE,
 ) -> EpisodeResult:
     """Play an episode into an open journal and close it.
 
     Args:
         sources: Used instead of the seating's (a resumed or forked episode answers its prefix from a cassette).
         ledger: Continued instead of a new one.
+        prompts: In place of the learner's own.
     """
     secrets: list[Diagnostic] = []
 
@@ -195,7 +198,8 @@ def play(
     keeping = Keeping(journal, on_request)
     asked = {seat: CleanReplies(source, clean, note_secret) for seat, source in (sources or seating.sources).items()}
     gateway = Gateway(asked, keeping, ledger or Ledger(Budget(), time.monotonic))
-    result = engine.run(panel.domain, panel.scenario, trial_seed(case_seed), seating.models, gateway.ask)
+    ask = prompts.asking(gateway.ask)
+    result = engine.run(panel.domain, panel.scenario, trial_seed(case_seed), seating.models, ask)
     result = replace(result, diagnostics=[*result.diagnostics, *gateway.diagnostics, *secrets])
     states = policy_record.final(engine, panel, result)
     for state in states["turns"][:-1]:

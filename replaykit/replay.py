@@ -21,6 +21,7 @@ from replaykit.errors import EvidenceError
 from replaykit.fleet import Fleet
 from replaykit.gateway import Gateway
 from replaykit.offline import offline
+from replaykit.prompts import Prompts
 from replaykit.request_digest import RequestDigests
 from replaykit.seats import SEATS, NotRecorded, SeatFailure, SeatReply, SeatRequest, TransportRequest, WireExchange
 
@@ -150,11 +151,11 @@ def replay(cassette: Cassette, engine: Engine, fleet: Fleet, name: str, level: s
     gateway = Gateway(
         dict.fromkeys(SEATS, wire or source), comparison, Ledger(budget_of(cassette), lambda: 0.0), rules, lambda: 0.0
     )
-    result = None
+    ask, result = Prompts.of_header(cassette.header).asking(gateway.ask), None
     with offline():
         try:
             result = engine.run(
-                panel.domain, panel.scenario, _seed(cassette), models(cassette), gateway.ask, limits(cassette)
+                panel.domain, panel.scenario, _seed(cassette), models(cassette), ask, limits(cassette)
             )
         except ReplayStopped:
             pass

@@ -15,6 +15,7 @@ from replaykit.arm import Arm
 from replaykit.cassette import Cassette
 from replaykit.errors import UsageError
 from replaykit.fleet import Fleet
+from replaykit.prompts import Prompts
 from replaykit.seating import Seating
 from replaykit.store import reader
 from replaykit.store.journal import Journal
@@ -48,16 +49,19 @@ def resume(
     runtime = engine.load()
     prefix.check_same_ground(cassette.header, runtime, fleet.digest)
     panel, seed = fleet.panel(cassette.panel), cassette.header["seeds"]["case"]
+    prompts = Prompts.of_header(cassette.header)
     with ExitStack() as stack:
         seated = record_many.seats_of(runtime, controls_of(cassette, controls, arm), arm, stack)(panel, seed)
-        check_same_seats(cassette.header, seated)
+        check_same_seats(cassette.header, prompts.header(seated.header))
         redactor = Redactor(seated.secrets)
         journal = stack.enter_context(Journal.resume(path, redactor))
         behind = _behind(cassette, journal, seated)
         book = prefix.ledger(cassette.requests, _is_asked_again(cassette, seated))
         live = prefix.sources(cassette.requests, seated.sources)
+        # A fork's native requests name its parent's models, whoever answers.
+        asked = prefix.configured(seated, cassette) if "fork" in cassette.header else seated
         result = prefix.play_on(
-            lambda: record.play(runtime, panel, seated, behind, seed, redactor, live, book, on_request)
+            lambda: record.play(runtime, panel, asked, behind, seed, redactor, live, book, on_request, prompts)
         )
     return record.Recorded(path, panel.id, result, book.requests)
 
@@ -76,14 +80,17 @@ def controls_of(cassette: Cassette, controls: str | None, arm: Arm | None) -> st
     return None if arm is not None else controls or cassette.header["controls"]
 
 
-def check_same_seats(header: dict, seated: Seating) -> None:
+def check_same_seats(header: dict, now: dict) -> None:
     """Check that the seats are those of the recording.
+
+    Args:
+        header, now: ``arm`` and ``roster`` as cassettes hold them.
 
     Raises:
         UsageError: another learner, or another roster.
     """
     for part, word in (("arm", "learner"), ("roster", "roster")):
-        if header[part].get("digest") != seated.header[part]["digest"]:
+        if header[part].get("digest") != now[part]["digest"]:
             raise UsageError(
                 f"the {word} is not the one this cassette was recorded with ({header['arm'].get('name')!r}): "
                 "resume with the same seats, or use 'replaykit fork'"

@@ -21,6 +21,7 @@ from replaykit.errors import Incomplete, PrefixDiverged
 from replaykit.fleet import Fleet
 from replaykit.gateway import Gateway
 from replaykit.offline import offline
+from replaykit.prompts import Prompts
 from replaykit.replay import CassetteSource, budget_of, limits, models, replay
 from replaykit.request_digest import RequestDigests
 from replaykit.seats import SEATS, SeatReply, SeatRequest, TransportRequest, WireExchange
@@ -111,7 +112,8 @@ def _write(cassette: Cassette, new: Path, engine: Engine, fleet: Fleet, zstd: bo
         gateway = Gateway(dict.fromkeys(SEATS, _Source(cassette, changed)), keeping, ledger, rules, lambda: 0.0)
         seed = cassette.header["seeds"]["trial"]
         with offline():
-            result = engine.run(panel.domain, panel.scenario, seed, models(cassette), gateway.ask, limits(cassette))
+            ask = Prompts.of_header(cassette.header).asking(gateway.ask)
+            result = engine.run(panel.domain, panel.scenario, seed, models(cassette), ask, limits(cassette))
         result = replace(result, diagnostics=[*result.diagnostics, *gateway.diagnostics])
         states = policy_record.final(engine, panel, result)
         for state in states["turns"][:-1]:

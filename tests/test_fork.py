@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+
 import pytest
 
-from replaykit import fork
-from replaykit.errors import PrefixDiverged, UsageError
+from replaykit import fork, resume
+from replaykit.cli import app
+from replaykit.errors import EvidenceError, PrefixDiverged, UsageError
 from replaykit.replay import replay
+from replaykit.reports.seams import seams
 from replaykit.store import reader
 
 PANEL = "retail/2"
@@ -84,3 +89,81 @@ def test_a_beginning_that_does_not_play_as_recorded_leaves_no_child(parent, flee
     with pytest.raises(PrefixDiverged, match="request 2"):
         fork.fork(parent, 5, fleet, out=out)
     assert not out.exists()
+
+
+PROMPT = "Answer in one short sentence. Never transfer."
+
+
+def prompts_of(cassette) -> list[str | None]:
+    """The system prompt of each of the learner's requests that is not tau2's own, else None."""
+    learner = [r.native.messages[0] for r in cassette.requests if r.seat == "learner"]
+    own = learner[0]["content"]
+    return [None if m["content"] == own else m["content"] for m in learner]
+
+
+def test_a_child_asks_with_another_prompt_from_the_seam_on_and_replays(parent, runtime, fleet):
+    child = fork.fork(parent, 7, fleet, prompt=PROMPT).path
+    cassette = reader.read(child)
+    learners = [r.number for r in cassette.requests if r.seat == "learner"]
+    assert prompts_of(cassette) == [PROMPT if number >= 7 else None for number in learners]
+    body = next(r.exchanges[0].request["body"] for r in cassette.requests if r.seat == "learner" and r.number >= 7)
+    assert json.loads(body)["messages"][0] == {"role": "system", "content": PROMPT}
+    for level in ("seat", "wire"):
+        assert replay(cassette, runtime, fleet, "child", level).status == "equal"
+
+
+def test_another_prompt_is_another_arm_and_told_at_the_seam(parent, fleet):
+    child = reader.read(fork.fork(parent, 7, fleet, prompt=PROMPT).path)
+    assert child.header["prompts"] == [{"at": 7, "text": PROMPT}]
+    assert child.header["arm"]["digest"] != reader.read(parent).header["arm"]["digest"]
+    (seam,) = seams(child.notes)
+    assert seam.text.endswith("at request 7, with another system prompt for the learner")
+
+
+def test_a_child_of_a_child_keeps_its_prompt_until_it_gets_another(parent, runtime, fleet, tmp_path):
+    first = fork.fork(parent, 5, fleet, prompt=PROMPT, out=tmp_path / "first.cassette.jsonl").path
+    kept = reader.read(fork.fork(first, 9, fleet, out=tmp_path / "kept.cassette.jsonl").path)
+    other = reader.read(fork.fork(first, 9, fleet, prompt="Be brief.", out=tmp_path / "other.cassette.jsonl").path)
+    before = reader.read(fork.fork(first, 3, fleet, out=tmp_path / "before.cassette.jsonl").path)
+    assert set(prompts_of(kept)) == {None, PROMPT} and set(prompts_of(other)) == {None, PROMPT, "Be brief."}
+    assert set(prompts_of(before)) == {None} and "prompts" not in before.header
+    for cassette in (kept, other, before):
+        assert replay(cassette, runtime, fleet, "child").status == "equal"
+
+
+@pytest.mark.parametrize("prompt", ["", " \n"])
+def test_an_empty_prompt_is_refused(parent, fleet, prompt):
+    with pytest.raises(UsageError, match="the prompt is empty"):
+        fork.fork(parent, 7, fleet, prompt=prompt)
+
+
+def test_an_interrupted_child_is_resumed_with_its_prompt_and_its_parents_models(parent, runtime, fleet, tmp_path):
+    child = fork.fork(parent, 7, fleet, prompt=PROMPT).path
+    whole = reader.read(child)
+    lines = child.read_bytes().splitlines(keepends=True)
+    cut = tmp_path / "cut.cassette.jsonl"
+    cut.write_bytes(b"".join(lines[: len(lines) * 3 // 4]))
+    assert reader.read(cut).interrupted
+    resume.resume(cut, fleet)
+    again = reader.read(cut)
+    assert [r.digest for r in again.requests] == [r.digest for r in whole.requests]
+    assert replay(again, runtime, fleet, "again").status == "equal"
+
+
+@pytest.mark.parametrize(
+    "prompts", [5, [5], [{"at": 0, "text": "x"}], [{"at": 7}], [{"at": 7, "text": 1}], [{"at": 7, "text": "a"}] * 2]
+)
+def test_forged_prompts_are_damage(parent, runtime, fleet, prompts):
+    cassette = reader.read(parent)
+    with pytest.raises(EvidenceError, match="the header's prompts"):
+        replay(dataclasses.replace(cassette, header=cassette.header | {"prompts": prompts}), runtime, fleet, "forged")
+
+
+def test_the_command_takes_a_prompt_from_a_file(parent, tmp_path, capsys):
+    place, out = tmp_path / "prompt.md", tmp_path / "child.cassette.jsonl"
+    place.write_text(PROMPT)
+    assert app.run(["fork", str(parent), "--at", "7", "--prompt", str(place), "--out", str(out)]) == 0
+    assert reader.read(out).header["prompts"] == [{"at": 7, "text": PROMPT}]
+    place.write_bytes(b"\xff\xfe")
+    assert app.run(["fork", str(parent), "--at", "7", "--prompt", str(place)]) == 2
+    assert "is not UTF-8" in capsys.readouterr().err

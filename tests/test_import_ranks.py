@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "replaykit"
 RANKS = {
     0: {"_version", "errors", "canonical"},
     1: {
-        "arm", "budget", "cassette", "certificate", "database_rows", "difference", "divergence", "episode", "fleet", "labels", "pages", "policy",
+        "arm", "budget", "cassette", "certificate", "database_rows", "difference", "divergence", "episode", "fleet", "labels", "pages", "policy", "prompts",
         "request_digest", "scoring", "seats", "settings", "turn_rules",
     },
     2: {"controls", "engine", "interchange", "offline", "store", "transports"},

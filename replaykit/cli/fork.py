@@ -9,6 +9,8 @@ import click
 from replaykit.cli.resume import read_arm, report
 from replaykit.cli.shared import fleet_option, json_flag, load_fleet
 
+_MAX_PROMPT_BYTES = 1 << 20
+
 
 @click.command()
 @click.argument("cassette", type=click.Path(path_type=Path))
@@ -16,6 +18,13 @@ from replaykit.cli.shared import fleet_option, json_flag, load_fleet
 @click.option("--arm", "arm_path", type=click.Path(path_type=Path), metavar="FILE.toml", help="Who answers from there.")
 @click.option(
     "--controls", type=click.Choice(["one-exchange", "reference"]), help="Labelled controls answer from there."
+)
+@click.option(
+    "--prompt",
+    "prompt_path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="System prompt of the learner from there on.",
 )
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FILE", help="The new cassette. Default: beside the old one."
@@ -27,6 +36,7 @@ def command(
     at: int,
     arm_path: Path | None,
     controls: str | None,
+    prompt_path: Path | None,
     out: Path | None,
     fleet_path: Path | None,
     as_json: bool,
@@ -39,11 +49,29 @@ def command(
     Examples:
       replaykit fork recordings/retail/2-reference-s300.cassette.jsonl --at 5 --arm other-learner.toml
       replaykit fork recordings/retail/2-reference-s300.cassette.jsonl --at 5 --controls one-exchange
+      replaykit fork recordings/retail/2-my-arm-s300.cassette.jsonl --at 5 --arm my-arm.toml --prompt stricter.md
     """
     from replaykit import fork
     from replaykit.reports.progress import Progress
 
+    prompt = None if prompt_path is None else _read_prompt(prompt_path)
+    fleet, arm = load_fleet(fleet_path), read_arm(arm_path)
     with Progress("episodes", 1) as progress:
-        child = fork.fork(cassette, at, load_fleet(fleet_path), controls, read_arm(arm_path), out, progress.request)
+        child = fork.fork(cassette, at, fleet, controls, arm, out, progress.request, prompt)
         progress.step()
     return report(child, as_json)
+
+
+def _read_prompt(path: Path) -> str:
+    from replaykit.errors import UsageError
+
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MAX_PROMPT_BYTES + 1)
+        if len(data) > _MAX_PROMPT_BYTES:
+            raise UsageError(f"{path} is larger than a prompt may be ({_MAX_PROMPT_BYTES} bytes)")
+        return data.decode("utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8: give the prompt as a text file") from error

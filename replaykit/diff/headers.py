@@ -25,6 +25,7 @@ _SECTION_OF = {
     "budget": "settings",
     "roster": "roster",
     "arm": "arm",
+    "prompts": "arm",
     "transports": "transports",
     "created_by": "versions",
     "schema": "versions",

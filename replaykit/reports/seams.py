@@ -31,7 +31,8 @@ def _seam(data: Any) -> Seam | None:
         return None
     if data.get("kind") == "fork" and _is_count(data.get("at")):
         parent = f"{data.get('parent_name')} ({str(data.get('parent'))[:16]}…)"
-        return Seam(data["at"], f"forked from {parent} at request {data['at']}")
+        other = ", with another system prompt for the learner" if "prompt" in data else ""
+        return Seam(data["at"], f"forked from {parent} at request {data['at']}{other}")
     if data.get("kind") == "resume" and _is_count(data.get("after_request")):
         again = ", which was asked again" if data.get("asked_again") else ""
         return Seam(data["after_request"] + 1, f"resumed after request {data['after_request']}{again}")
