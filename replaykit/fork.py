@@ -47,8 +47,8 @@ def fork(
     """
     parent = reader.read(path)
     requests = _beginning(parent, at)
-    if prompt is not None and not prompt.strip():
-        raise UsageError("the prompt is empty: tau2 refuses a system message without text")
+    if prompt is not None:
+        _check_prompt(prompt)
     prompts = Prompts.of_header(parent.header).forked(at, prompt)
     runtime = engine.load()
     prefix.check_same_ground(parent.header, runtime, fleet.digest)
@@ -59,12 +59,13 @@ def fork(
         redactor = Redactor(seated.secrets)
         target = out or child_path(path, at, seated.arm_name)
         seam = {"parent": parent.digest, "parent_name": path.name, "at": at}
-        header = prompts.header(record.header(runtime, fleet, panel, seated, seed) | {"fork": seam})
+        configured = prefix.configured(seated, parent)
+        header = record.header(runtime, fleet, panel, seated, seed) | {"fork": seam}
+        header = prompts.header(header | {"configured": configured.models.to_dict()})
         journal = stack.enter_context(Journal.create(target, header, redactor))
         noted = {"kind": "fork", **seam} | ({} if prompt is None else {"prompt": canonical.sha256(prompt.encode())})
         behind = prefix.PrefixRecord(requests, journal, True, noted)
         book, live = prefix.ledger(requests, False), prefix.sources(requests, seated.sources)
-        configured = prefix.configured(seated, parent)
         try:
             result = prefix.play_on(
                 lambda: record.play(runtime, panel, configured, behind, seed, redactor, live, book, on_request, prompts)
@@ -73,6 +74,18 @@ def fork(
             target.unlink()  # it holds copies of the parent's records only
             raise
     return record.Recorded(target, panel.id, result, book.requests)
+
+
+def _check_prompt(prompt: str) -> None:
+    """Check that a prompt may be asked with and kept.
+
+    Raises:
+        UsageError: it may not.
+    """
+    if not prompt.strip():
+        raise UsageError("the prompt is empty: tau2 refuses a system message without text")
+    if Redactor().text(prompt) != prompt:
+        raise UsageError("the prompt holds what looks like a key or a password, and a cassette keeps it: take it out")
 
 
 def child_path(path: Path, at: int, arm_name: str) -> Path:

@@ -13,7 +13,7 @@ from copy import deepcopy
 from operator import is_
 from typing import Any, Protocol
 
-from replaykit import turn_rules
+from replaykit import canonical, turn_rules
 from replaykit.budget import BudgetSpent, Ledger
 from replaykit.episode import Diagnostic, LostTurn, TurnLost
 from replaykit.errors import ReplaykitError, ToolNameMismatch
@@ -212,7 +212,10 @@ def guarded(source: ReplySource, request: TransportRequest, on_exchange: Callabl
     except (ReplaykitError, BudgetSpent, NotRecorded) as error:
         if trouble:
             raise trouble[0] from error
-        raise
+        sound = _writable_failure(error) if isinstance(error, SeatFailure) else error
+        if sound is error:
+            raise
+        raise sound from error
     except Exception as error:
         if trouble:
             raise trouble[0] from None
@@ -220,15 +223,26 @@ def guarded(source: ReplySource, request: TransportRequest, on_exchange: Callabl
         raise SeatFailure("transport_error", sentence) from error
     if trouble:
         raise trouble[0]
-    return _checked(reply)
+    return _checked(reply, getattr(source, "inert", False))
 
 
-def _checked(reply: Any) -> SeatReply:
+def _writable_failure(failure: SeatFailure) -> SeatFailure:
+    """The failure, or another where its members are of no use to a record."""
+    try:
+        canonical.line(SeatFailure.from_dict(failure.to_dict()).to_dict())
+    except (TypeError, ValueError) as error:
+        return SeatFailure("transport_error", f"the transport raised a failure that cannot be written: {error}")
+    return failure
+
+
+def _checked(reply: Any, is_own: bool) -> SeatReply:
     if not isinstance(reply, SeatReply):
         raise SeatFailure("transport_error", f"the transport returned a {type(reply).__name__}, which is no SeatReply")
     try:
         reply.check()
-    except TypeError as error:
+        if not is_own:
+            canonical.line(reply.to_dict())
+    except (TypeError, ValueError, RecursionError) as error:
         raise SeatFailure("transport_error", f"the transport returned no usable reply: {error}") from error
     return reply
 

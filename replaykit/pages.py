@@ -29,7 +29,7 @@ UNFOLDED_LIMIT = 256 * 1024 * 1024
 _REF = "$"
 _CONTAINERS = (dict, list)
 
-UNFIT = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+UNFIT = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 """What unfolding a record raises when it has not the shape it should have."""
 
 

@@ -211,9 +211,10 @@ def sources(requests: tuple[RecordedRequest, ...], live: Mapping[str, ReplySourc
 def configured(seated: Seating, parent: Cassette) -> Seating:
     """The seats with tau2 configured as in a recording: its models stand in every native request.
 
-    A seat that the recording never asked is configured as the one who sits there now.
+    A seat that the recording never asked is configured as its header says, and else as the one who sits there now.
     """
-    asked, recorded = {request.seat for request in parent.requests}, models(parent)
+    recorded = models(parent)
+    asked = {request.seat for request in parent.requests} | set(parent.header.get("configured") or ())
     kept = [getattr(recorded if seat in asked else seated.models, seat) for seat in SEATS]
     return replace(seated, models=SeatModels(*kept))
 

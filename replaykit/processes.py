@@ -105,6 +105,7 @@ class _Shift:
         if word == "done":
             yield self._held.pop(pipe), value
         self._beginning.discard(pipe)
+        self._false_starts = 0
         if word == "ended":
             self._dismiss(pipe)
         elif self._waiting:

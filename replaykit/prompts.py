@@ -44,9 +44,10 @@ class Prompts:
         return cls(tuple((entry["at"], _message(entry["text"])) for entry in given))
 
     def forked(self, at: int, text: str | None) -> Prompts:
-        """Those of a child that goes live at a request, there with another text or None: as before."""
-        before = tuple(entry for entry in self.entries if entry[0] < at)
-        return Prompts(before if text is None else (*before, (at, _message(text))))
+        """Those of a child that goes live at a request, there with another text or None: as asked there before."""
+        if text is None:
+            return Prompts(tuple(entry for entry in self.entries if entry[0] <= at))
+        return Prompts((*(entry for entry in self.entries if entry[0] < at), (at, _message(text))))
 
     def header(self, head: Mapping[str, Any]) -> dict:
         """A cassette's header with these prompts; they are part of what identifies its arm."""

@@ -81,7 +81,7 @@ class Interruptible:
         self._check()
         try:
             return self._source.ask(request, lambda exchange: self._keep(exchange, on_exchange))
-        except SeatFailure:
+        except Exception:  # what closed connections make of a transport is its own affair
             self._check()
             raise
 

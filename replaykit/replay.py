@@ -402,7 +402,24 @@ def models(cassette: Cassette) -> SeatModels:
         "customer": header["roster"].get("customer"),
         "judge": header["roster"].get("judge"),
     }
-    return SeatModels(*[first.get(s) or ((seats[s] or {}).get("model", "unknown"), {}) for s in SEATS])
+    named = {s: ((seats[s] or {}).get("model", "unknown"), {}) for s in SEATS} | _configured(cassette)
+    return SeatModels(*[first.get(s) or named[s] for s in SEATS])
+
+
+def _configured(cassette: Cassette) -> dict[str, tuple[str, dict]]:
+    """A fork's models by seat: they are its parent's, whoever sits there.
+
+    Raises:
+        EvidenceError: the header's member is not of its shape.
+    """
+    given = cassette.header.get("configured", {})
+    try:
+        found = {seat: (given[seat]["model"], dict(given[seat]["arguments"])) for seat in SEATS} if given else {}
+        if not all(isinstance(model, str) for model, _ in found.values()):
+            raise TypeError("a model is no text")
+    except (KeyError, TypeError, ValueError) as error:
+        raise EvidenceError(f"the header's configured models are none: {error}", cassette.path) from error
+    return found
 
 
 def _said(value: Any) -> str:

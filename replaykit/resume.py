@@ -46,6 +46,7 @@ def resume(
         raise UsageError(
             f"{path} is complete: there is nothing to resume ('replaykit fork' goes on from a place in it)"
         )
+    _check_begun(cassette)
     runtime = engine.load()
     prefix.check_same_ground(cassette.header, runtime, fleet.digest)
     panel, seed = fleet.panel(cassette.panel), cassette.header["seeds"]["case"]
@@ -64,6 +65,20 @@ def resume(
             lambda: record.play(runtime, panel, asked, behind, seed, redactor, live, book, on_request, prompts)
         )
     return record.Recorded(path, panel.id, result, book.requests)
+
+
+def _check_begun(cassette: Cassette) -> None:
+    """Refuse a fork that broke off within its parent's part, which the seats must not answer.
+
+    Raises:
+        UsageError: it did.
+    """
+    beginning = (cassette.header.get("fork") or {}).get("at", 1) - 1
+    copied = [r for r in cassette.requests[:beginning] if r.outcome is not None]
+    if len(copied) < beginning:
+        raise UsageError(
+            f"{cassette.path} is a fork that broke off before anything was asked: remove it and fork its parent again"
+        )
 
 
 def controls_of(cassette: Cassette, controls: str | None, arm: Arm | None) -> str | None:

@@ -10,7 +10,7 @@ import pytest
 from replaykit import fork, resume
 from replaykit.cli import app
 from replaykit.errors import EvidenceError, PrefixDiverged, UsageError
-from replaykit.replay import replay
+from replaykit.replay import models, replay
 from replaykit.reports.seams import seams
 from replaykit.store import reader
 
@@ -125,6 +125,8 @@ def test_a_child_of_a_child_keeps_its_prompt_until_it_gets_another(parent, runti
     kept = reader.read(fork.fork(first, 9, fleet, out=tmp_path / "kept.cassette.jsonl").path)
     other = reader.read(fork.fork(first, 9, fleet, prompt="Be brief.", out=tmp_path / "other.cassette.jsonl").path)
     before = reader.read(fork.fork(first, 3, fleet, out=tmp_path / "before.cassette.jsonl").path)
+    again = reader.read(fork.fork(first, 5, fleet, out=tmp_path / "again.cassette.jsonl").path)
+    assert prompts_of(again) == prompts_of(reader.read(first))
     assert set(prompts_of(kept)) == {None, PROMPT} and set(prompts_of(other)) == {None, PROMPT, "Be brief."}
     assert set(prompts_of(before)) == {None} and "prompts" not in before.header
     for cassette in (kept, other, before):
@@ -135,6 +137,35 @@ def test_a_child_of_a_child_keeps_its_prompt_until_it_gets_another(parent, runti
 def test_an_empty_prompt_is_refused(parent, fleet, prompt):
     with pytest.raises(UsageError, match="the prompt is empty"):
         fork.fork(parent, 7, fleet, prompt=prompt)
+
+
+def test_a_prompt_that_holds_a_key_is_refused(parent, fleet):
+    with pytest.raises(UsageError, match="looks like a key"):
+        fork.fork(parent, 7, fleet, prompt="Use https://user:secret@host/ for this.")
+
+
+def test_a_child_that_broke_off_in_its_parents_part_is_not_resumed(parent, fleet, tmp_path):
+    child, cut = fork.fork(parent, 7, fleet).path, tmp_path / "cut.cassette.jsonl"
+    lines = child.read_bytes().splitlines(keepends=True)
+    seam = next(n for n, line in enumerate(lines) if b'"kind":"note"' in line)
+    cut.write_bytes(b"".join(lines[: seam - 3]))
+    with pytest.raises(UsageError, match="fork its parent again"):
+        resume.resume(cut, fleet)
+    cut.write_bytes(b"".join(lines[:seam]))
+    resume.resume(cut, fleet)
+    assert [r.digest for r in reader.read(cut).requests] == [r.digest for r in reader.read(child).requests]
+
+
+def test_a_child_keeps_the_models_it_was_configured_with(parent, runtime, fleet):
+    child = reader.read(fork.fork(parent, 3, fleet, controls="one-exchange").path)
+    judge = {"model": "another-judge", "arguments": {"temperature": 0.0}}
+    assert child.header["configured"] == models(reader.read(parent)).to_dict()
+    unasked = dataclasses.replace(
+        child, requests=child.requests[:2], header=child.header | {"configured": child.header["configured"] | {"judge": judge}}
+    )
+    assert models(unasked).judge == ("another-judge", {"temperature": 0.0})
+    with pytest.raises(EvidenceError, match="configured models"):
+        models(dataclasses.replace(child, header=child.header | {"configured": {"judge": 5}}))
 
 
 def test_an_interrupted_child_is_resumed_with_its_prompt_and_its_parents_models(parent, runtime, fleet, tmp_path):

@@ -256,6 +256,9 @@ def test_a_source_that_writes_on_its_request_spoils_neither_history_nor_tools():
         (None, "the transport returned a NoneType, which is no SeatReply"),
         ({"content": "x"}, "the transport returned a dict, which is no SeatReply"),
         (SeatReply(content=5), "the transport returned no usable reply: a reply's content is a int"),
+        (SeatReply("x", cost=float("nan")), "the transport returned no usable reply: Out of range float values are not JSON compliant"),
+        (SeatReply("x", usage={"a": b"x"}), "the transport returned no usable reply: Object of type bytes is not JSON serializable"),
+        (SeatFailure(5, "x"), "the transport raised a failure that cannot be written: a failure's kind and message are texts"),
         (SeatReply(tool_calls=("call",)), "the transport returned no usable reply: a reply's tool_calls are no ReplyCall"),
     ],
 )

@@ -79,3 +79,13 @@ def test_a_forged_header_is_an_entry_and_no_crash(tmp_path, changes, words):
 def test_what_would_steer_a_terminal_is_written_out(tmp_path):
     (entry,) = listing.entries([forged(tmp_path / "f.cassette.jsonl", arm={"name": "\x1b[2Jx"})])
     assert "\x1b" not in listing.line(entry) and "\\x1b[2Jx" in listing.line(entry)
+
+
+@pytest.mark.parametrize("reward", [10**400, float("inf")])
+def test_a_forged_reward_is_an_entry_and_no_crash(tmp_path, reward):
+    records = [json.loads(line) for line in ONE.read_bytes().splitlines()]
+    records[-1]["summary"]["reward"] = reward
+    path = tmp_path / "f.cassette.jsonl"
+    path.write_bytes(chained(records))
+    (entry,) = listing.entries([path])
+    assert entry["state"] == "error" and listing.line(entry)

@@ -19,6 +19,7 @@ from replaykit.cli import app
 from replaykit.controls import identities
 from replaykit.controls.server import ControlProvider
 from replaykit.errors import UsageError
+from replaykit.gateway import guarded
 from replaykit.replay_many import one
 from replaykit.seats import SEATS, SeatFailure, SeatReply, WireExchange
 from replaykit.store import reader
@@ -294,4 +295,11 @@ def test_a_failure_that_the_interruption_made_is_not_kept():
 
     with pytest.raises(record.Interrupted):
         record.Interruptible(Cut(), interruption).ask(None, kept.append)
+
+    class Other:
+        def ask(self, request, on_exchange):
+            raise RuntimeError("the library says it in its own way")
+
+    with pytest.raises(record.Interrupted):
+        guarded(record.Interruptible(Other(), interruption), None, kept.append)
     assert kept == []

@@ -346,3 +346,9 @@ QUANTILES = {(0.975, 1): 12.706, (0.975, 2): 4.303, (0.975, 10): 2.228, (0.95, 5
 @pytest.mark.parametrize("case", QUANTILES)
 def test_the_quantile_is_the_published_one(case):
     assert student_quantile(*case) == pytest.approx(QUANTILES[case], abs=5e-4)
+
+
+@pytest.mark.parametrize("cost", [10**400, float("inf"), float("nan"), -(10**20)])
+def test_what_is_no_amount_of_money_was_not_reported(cost):
+    use = seat_use([(None, cost)])
+    assert use.cost is None and use.cost_not_reported == 1

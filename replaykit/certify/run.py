@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -141,21 +141,35 @@ def _capture_all(order: Order, context: capture.Context, evidence: Evidence, wat
     if order.mode == "fast":  # short clocks want a quiet machine
         _some_checks(clocked, len(clocked), order, context, evidence, watch)
         clocked = []
-    beside = stack.enter_context(ThreadPoolExecutor(len(CLOCKED) + 1, thread_name_prefix="beside"))
-    slow = [beside.submit(_check, c, order.subject, context, evidence, watch) for c in clocked]
-    if order.cluster is not None:
-        slow.append(beside.submit(panel_stage.run, order, context, evidence, watch))
-    _some_checks([c for c in rest if c.id not in CLOCKED], _THREADS, order, context, evidence, watch)
+    beside = stack.enter_context(_pool(len(CLOCKED), "clock"))
+    waiting = [beside.submit(_check, c, order.subject, context, evidence, watch) for c in clocked]
+    others = [c for c in rest if c.id not in CLOCKED]
     if order.cluster is None:
-        panel_stage.run(order, context, evidence, watch)
-    for future in slow:
+        _some_checks(others, _THREADS, order, context, evidence, watch)
+    else:  # the panels are captured elsewhere meanwhile
+        here = stack.enter_context(_pool(_THREADS, "check"))
+        waiting += [here.submit(_check, c, order.subject, context, evidence, watch) for c in others]
+    panel_stage.run(order, context, evidence, watch)
+    for future in waiting:
         future.result()
+
+
+@contextmanager
+def _pool(threads: int, name: str) -> Iterator[ThreadPoolExecutor]:
+    """A pool whose waiting work is dropped when the run breaks off."""
+    pool = ThreadPoolExecutor(max(1, threads), thread_name_prefix=name)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
 
 
 def _some_checks(
     checks: list[Check], threads: int, order: Order, context: capture.Context, evidence: Evidence, watch: Any
 ) -> None:
-    with ThreadPoolExecutor(max(1, threads), thread_name_prefix="check") as pool:
+    with _pool(threads, "check") as pool:
         list(pool.map(lambda c: _check(c, order.subject, context, evidence, watch), checks))
 
 

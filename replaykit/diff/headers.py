@@ -37,7 +37,7 @@ def compare(left: Mapping, right: Mapping, walk: Walk, ignored: Ignored) -> list
     """Differences between two headers, section by section."""
     found = []
     for member in dict.fromkeys((*_SECTION_OF, *left, *right)):
-        if member in ("created_at", "fork") or ignored.covers("header", member):
+        if member in ("created_at", "fork", "configured") or ignored.covers("header", member):
             continue
         values = [ignored.without(side.get(member, MISSING), "header", member) for side in (left, right)]
         found += [_finding(member, d) for d in told(walk.compare(*values, (member,)))]

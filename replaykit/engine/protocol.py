@@ -85,6 +85,11 @@ class SeatModels:
     customer: tuple[str, dict]
     judge: tuple[str, dict]
 
+    def to_dict(self) -> dict:
+        """``{"model", "arguments"}`` by seat."""
+        seats = (("learner", self.learner), ("customer", self.customer), ("judge", self.judge))
+        return {seat: {"model": model, "arguments": arguments} for seat, (model, arguments) in seats}
+
 
 class Engine(Protocol):
     """A tau2 runtime."""

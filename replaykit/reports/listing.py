@@ -10,6 +10,7 @@ from replaykit.reports.untrusted import one_line
 from replaykit.store import scan
 
 SCHEMA = "replaykit.listing/1"
+_MOST = 1e9
 _NUMBER = (int, float, type(None))
 _WORD = (str, type(None))
 _KINDS = {
@@ -65,6 +66,8 @@ def _entry(name: str, found: Any) -> dict:
     for member, kind in _KINDS.items():
         if not isinstance(entry[member], kind) or isinstance(entry[member], bool):
             raise TypeError(f"its {member} is a {type(entry[member]).__name__}")
+    if entry["reward"] is not None and not abs(entry["reward"]) < _MOST:
+        raise TypeError("its reward is out of range")
     return entry
 
 

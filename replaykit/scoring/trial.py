@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SUCCESS_TOLERANCE = 1e-6
+_MOST = 1e12
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,8 @@ def seat_use(replies: Iterable[tuple[Mapping[str, Any] | None, float | None]]) -
 
 def reported(usage: Mapping[str, Any] | None, cost: Any) -> tuple[int | None, int | None, float | None]:
     """Prompt tokens, completion tokens and US dollars of one reply; None for each that was not reported."""
-    price = float(cost) if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None
+    is_price = isinstance(cost, (int, float)) and not isinstance(cost, bool) and abs(cost) <= _MOST
+    price = float(cost) if is_price else None  # what is no amount of money was not reported
     if usage is None:
         return None, None, price
     return _tokens(usage, "prompt_tokens"), _tokens(usage, "completion_tokens"), price
