@@ -11,7 +11,7 @@ from replaykit.cassette import Cassette, RecordedRequest
 from replaykit.errors import UsageError
 from replaykit.interchange import har, vcr_file
 from replaykit.interchange.vcr_file import Interaction
-from replaykit.replay import models
+from replaykit.recorded_terms import models
 from replaykit.seats import SEATS, WireExchange
 from replaykit.store import atomic, reader
 

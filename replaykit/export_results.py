@@ -12,7 +12,7 @@ from replaykit.engine import pins, results_form
 from replaykit.engine.tau2_engine import Tau2Engine
 from replaykit.errors import UsageError
 from replaykit.interchange import tau2_export
-from replaykit.replay import models
+from replaykit.recorded_terms import models
 from replaykit.store import atomic, reader
 
 

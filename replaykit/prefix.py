@@ -16,7 +16,8 @@ from replaykit.budget import Budget, BudgetSpent, Ledger
 from replaykit.cassette import Cassette, RecordedRequest
 from replaykit.engine.protocol import Engine, EngineIdentity, SeatModels
 from replaykit.errors import PrefixDiverged, UsageError
-from replaykit.replay import Comparison, ReplayStopped, models
+from replaykit.recorded_terms import models
+from replaykit.replay import Comparison, ReplayStopped
 from replaykit.seating import Seating
 from replaykit.seats import SEATS, ReplySource, SeatFailure, SeatReply, SeatRequest, TransportRequest, WireExchange
 from replaykit.store.journal import Journal

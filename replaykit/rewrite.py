@@ -22,7 +22,8 @@ from replaykit.fleet import Fleet
 from replaykit.gateway import Gateway
 from replaykit.offline import offline
 from replaykit.prompts import Prompts
-from replaykit.replay import CassetteSource, budget_of, limits, models, replay
+from replaykit.recorded_terms import budget_of, limits, models
+from replaykit.replay import CassetteSource, replay
 from replaykit.request_digest import RequestDigests
 from replaykit.seats import SEATS, SeatReply, SeatRequest, TransportRequest, WireExchange
 from replaykit.store import reader

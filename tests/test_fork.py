@@ -10,7 +10,8 @@ import pytest
 from replaykit import fork, resume
 from replaykit.cli import app
 from replaykit.errors import EvidenceError, PrefixDiverged, UsageError
-from replaykit.replay import models, replay
+from replaykit.recorded_terms import models
+from replaykit.replay import replay
 from replaykit.reports.seams import seams
 from replaykit.store import reader
 

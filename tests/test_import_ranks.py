@@ -17,7 +17,7 @@ RANKS = {
     2: {"controls", "engine", "interchange", "offline", "store", "transports"},
     3: {
         "agentloop", "certify", "cluster", "coverage", "coverage_files", "diff", "engines", "exchange", "export_results", "fleet_build", "fork", "gateway", "handover", "import_results", "import_wire", "labels_build", "parity", "policy_record", "prefix", "processes", "record",
-        "record_many", "replay", "replay_many", "resume", "rewrite", "score", "seating", "wire_replay",
+        "record_many", "recorded_terms", "replay", "replay_many", "resume", "rewrite", "score", "seating", "wire_replay",
     },
     4: {"__init__", "__main__", "cli", "pytest_plugin", "reports"},
 }  # fmt: skip
